@@ -145,23 +145,4 @@ describe("features", () => {
     const made = () => limiterWith([{ name: "api", limits }], features as LimiterFeature[]);
     expect(made).toThrow(new TypeError(`createLimiter: features${message}`));
   });
-
-  it("change nothing for policies that use none of them", async () => {
-    const POLICIES = [
-      {
-        name: "api",
-        match: { path: "/v1" },
-        except: [{ method: "GET" }],
-        cost: [{ host: "a.example", cost: 2 }],
-        limits,
-      },
-      { name: "first", key: "bearer", count: "failures", limits },
-    ];
-    const [without, all] = [limiterWith(POLICIES), limiterWith(POLICIES, allFeatures())];
-    expect(all.policies).toEqual(without.policies);
-    for (const limiter of [without, all]) for (let i = 0; i < 4; i++) await limiter.take("api", { key: "ann" });
-    const [one, other] = await Promise.all([without, all].map((limiter) => limiter.peek("api", { key: "ann" })));
-    expect([one!.outcome, one!.limits[0]!.remaining]).toEqual([other!.outcome, other!.limits[0]!.remaining]);
-    expect(one!.outcome).toBe("refused");
-  });
 });

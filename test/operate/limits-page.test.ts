@@ -280,8 +280,6 @@ describe("page and Markdown alike", () => {
     for (const said of await saidOf({ POLICIES })) expect(said).not.toMatch(/plan/i);
   });
 
-  const limits = [{ limit: 5, window: "1m" }];
-
   it("speak of a central store only if there is one", async () => {
     const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };
     for (const said of await saidOf({ ...mixed, ...REDIS }, "frankfurt")) {
@@ -294,26 +292,6 @@ describe("page and Markdown alike", () => {
       expect(said).toContain("There is no central store: each server process counts on its own");
       expect(said).not.toMatch(/counted centrally|central store is down|\d,? together|all regions/);
     }
-  });
-
-  it("have a column for each region only if a limit counts in each, and say which continent a code is", async () => {
-    for (const said of await saidOf({ POLICIES, ...REDIS }, "NA")) {
-      expect(said).toMatch(/Limit .*Quota .*Promise/);
-      expect(said).not.toMatch(/\bNA\b|region/);
-    }
-    const regional = [
-      {
-        name: "api",
-        limits: [
-          { ...limits[0], scope: "region" },
-          { limit: 50, window: "1h" },
-        ],
-      },
-    ];
-    for (const said of await saidOf({ POLICIES: regional, ...REDIS }, "NA"))
-      expect(said).toContain("NA (North America)");
-    const [page] = await saidOf({ POLICIES: regional, ...REDIS }, "eu-west");
-    expect(page).toContain("Your requests are counted in region eu-west .");
   });
 });
 

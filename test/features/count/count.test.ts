@@ -102,69 +102,7 @@ const STORES: Readonly<Record<string, () => Store>> = {
   },
 };
 
-describe("one after another", () => {
-  const all: PolicyInput = {
-    ...login,
-    name: "all",
-    count: "all",
-    limits: [{ algorithm: "fixed-window", limit: 40, window: "1m" }],
-  };
-  const shadow: PolicyInput = { ...login, name: "shadow", mode: "shadow", count: "successes" };
-  const statuses = fc.constantFrom(200, 204, 302, 304, 399, 400, 401, 429, 500, 503);
-
-  it.each(Object.keys(STORES))("any order refuses exactly what it should: %s", async (name) => {
-    let refusals = 0;
-    const requests = fc.array(fc.record({ status: statuses, cost: fc.integer({ min: 0, max: 3 }) }), {
-      minLength: 10,
-      maxLength: 40,
-    });
-    const property = fc.asyncProperty(
-      requests,
-      fc.constantFrom<Exclude<PolicyInput["count"], undefined>>("failures", "successes", LISTED, LEFT_OUT),
-      async (list, count) => {
-        const { sendFor, used, decisions } = setUp([{ ...login, count }, all, shadow], STORES[name]!());
-        const charged = { login: 0, all: 0, shadow: 0 };
-        for (const { status, cost } of list) {
-          const isAllowed = charged.login + cost <= 5 && charged.all + cost <= 40;
-          const answer = await sendFor(status, cost);
-          expect(answer.status).toBe(isAllowed ? status : 429);
-          if (!isAllowed) {
-            refusals++;
-            // Nothing is in flight: the wait is that of the counts.
-            expect(answer.headers.get("Retry-After")).toBe("60");
-            continue;
-          }
-          const isShadowCharged = charged.shadow + cost <= 5;
-          charged.all += cost;
-          if (COUNTED.get(count)!(status)) charged.login += cost;
-          if (status < 400 && isShadowCharged) charged.shadow += cost;
-        }
-        expect([await used("login"), await used("all"), await used("shadow")]).toEqual([
-          [charged.login],
-          [charged.all],
-          [charged.shadow],
-        ]);
-        expect(decisions).toHaveLength(list.length);
-      },
-    );
-    await fc.assert(property, draws(60));
-    expectReached(refusals, 50);
-  });
-});
-
 describe("at once", () => {
-  it("another policy that refuses tells the longer wait", async () => {
-    const all: PolicyInput = {
-      ...login,
-      name: "all",
-      count: "all",
-      limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }],
-    };
-    const { begin, sendFor } = setUp([{ ...login, limits: [{ limit: 1, window: "1m" }] }, all]);
-    await begin();
-    expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
-  });
-
   it("an attempt that ends without a word is in flight for a minute", async () => {
     const hour: PolicyInput = { ...login, limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] };
     const { begin, sendFor } = setUp([hour]);
@@ -175,32 +113,37 @@ describe("at once", () => {
     expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
   });
 
-  it("a random story keeps to its model", async () => {
+  it("any story keeps to its model, beside a policy in shadow", async () => {
     type Step =
       | { readonly begin: number }
       | { readonly end: number; readonly status: number }
       | { readonly afterMs: number };
+    const statuses = fc.constantFrom(200, 204, 302, 304, 399, 400, 401, 401, 429, 500, 503);
     const step = fc.oneof<fc.Arbitrary<Step>[]>(
       fc.record({ begin: fc.integer({ min: 0, max: 3 }) }),
-      fc.record({ end: fc.nat(10), status: fc.constantFrom(200, 401, 401) }),
+      fc.record({ end: fc.nat(10), status: statuses }),
       fc.record({ afterMs: fc.integer({ min: 1, max: 5_000 }) }),
     );
+    const shadow: PolicyInput = { ...login, name: "shadow", mode: "shadow", count: "successes" };
     const reached = { certain: 0, inFlight: 0 };
     const property = fc.asyncProperty(
       fc.array(step, { minLength: 20, maxLength: 40 }),
       fc.constantFrom(...Object.keys(STORES)),
-      async (steps, store) => {
+      fc.constantFrom<Exclude<PolicyInput["count"], undefined>>("failures", "successes", LISTED, LEFT_OUT),
+      async (steps, store, count) => {
         vi.setSystemTime(NOW_MS);
-        const { begin, used, settled } = setUp([login], STORES[store]!());
-        const charged = new Map<number, number>();
+        const { begin, used, settled, decisions } = setUp([{ ...login, count }, shadow], STORES[store]!());
+        const [charged, watched] = [new Map<number, number>(), new Map<number, number>()];
         const open: {
-          readonly cost: number;
-          readonly window: number;
+          cost: number;
+          window: number;
+          isWatched: boolean;
           answer: Promise<Response>;
           respond: (status: number) => void;
         }[] = [];
         const windowOf = () => Math.floor(Date.now() / WINDOW_MS);
-        const add = (window: number, cost: number) => charged.set(window, (charged.get(window) ?? 0) + cost);
+        const add = (to: Map<number, number>, window: number, cost: number) =>
+          to.set(window, (to.get(window) ?? 0) + cost);
         for (const one of steps) {
           if ("afterMs" in one) vi.setSystemTime(Date.now() + one.afterMs);
           else if ("end" in one) {
@@ -209,7 +152,8 @@ describe("at once", () => {
             attempt.respond(one.status);
             expect((await attempt.answer).status).toBe(one.status);
             await settled();
-            if (one.status < 400) add(attempt.window, -attempt.cost);
+            if (!COUNTED.get(count)!(one.status)) add(charged, attempt.window, -attempt.cost);
+            if (attempt.isWatched && one.status >= 400) add(watched, attempt.window, -attempt.cost);
           } else {
             const cost = one.begin;
             const window = windowOf();
@@ -217,8 +161,10 @@ describe("at once", () => {
             const { answer, respond } = await begin(cost);
             expect(respond !== undefined).toBe(cost <= free);
             if (respond) {
-              add(window, cost);
-              open.push({ cost, window, answer, respond });
+              add(charged, window, cost);
+              const isWatched = (watched.get(window) ?? 0) + cost <= 5;
+              if (isWatched) add(watched, window, cost);
+              open.push({ cost, window, isWatched, answer, respond });
             } else {
               const back = open.reduce((sum, attempt) => sum + attempt.cost, 0);
               const isInFlight = free + back >= cost;
@@ -232,10 +178,12 @@ describe("at once", () => {
             }
           }
         }
-        expect(await used()).toEqual([charged.get(windowOf()) ?? 0]);
+        expect(decisions).toHaveLength(steps.filter((one) => "begin" in one).length);
+        const now = windowOf();
+        expect([await used(), await used("shadow")]).toEqual([[charged.get(now) ?? 0], [watched.get(now) ?? 0]]);
       },
     );
-    await fc.assert(property, draws(100));
+    await fc.assert(property, draws(150));
     expectReached(reached.certain, 50);
     expectReached(reached.inFlight, 50);
   });

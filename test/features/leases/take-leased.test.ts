@@ -165,31 +165,6 @@ describe("the stock", () => {
     expect(source).toBe("redis");
   });
 
-  it("goes back to the bucket that was charged, after the clock of the store has stepped back", async () => {
-    await time.runUntil(START_MS + 12_000);
-    await once(keyOf(10_000));
-    storeOffsetMs = -9_000;
-    expect(admitted(await takes(200, 1_000, keyOf(10_000)))).toBe(200);
-    const asked = calls.filter(({ flag }) => flag === Flag.take).reduce((sum, { keys }) => sum + keys[0]!.cost, 0);
-    expect(asked).toBeGreaterThan(201);
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(201);
-  });
-
-  it("is not given back after a reset, and what was on its way is not either", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    const inFlight = takes(100, 40, keyOf(10_000));
-    await time.runUntil(time.nowMs() + 45);
-    await settled([answers.reset(["k"])]);
-    await inFlight;
-    // Another isolate charges after the reset.
-    const { allowed } = await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
-    expect(allowed).toBe(true);
-    const before = await charged();
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(before);
-  });
-
   it("is emptied when a give-back is told less than was charged here: another isolate has reset the key", async () => {
     await takes(200, 1_000, keyOf(10_000));
     await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
@@ -302,35 +277,5 @@ describe("a store that does not answer", () => {
     expect(outcomes.map(([outcome]) => outcome)).toEqual(["redis", "WAITED", "WAITED", "WAITED", "lease", "lease"]);
     expect(calls[0]!.keys[0]!.cost).toBe(1);
     expect(calls[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(3);
-  });
-
-  it("leaves to others what is theirs: two isolates admit together what the limit has left, each its part", async () => {
-    let isDown = false;
-    const far = farAway(async (_, reply) => reply);
-    const take: Store["take"] = (...asked) => (isDown ? Promise.reject(new StoreError("OPEN")) : far.take(...asked));
-    const isolates = [3, 1].map((share) => {
-      const isolate = asking({ ...far, take }, { nowMs: time.nowMs, sleep: time.sleep });
-      return { share, isolate, admitted: 0 };
-    });
-    const request = { keys: [keyOf(1_000)], flag: Flag.take };
-    const startMs = time.nowMs();
-    for (const one of isolates) {
-      for (let i = 0; i < 100 * one.share; i++) {
-        time.at(startMs + (i * 10) / one.share, async () => {
-          if ((await one.isolate.take(request, background)).reply.allowed) one.admitted++;
-        });
-      }
-    }
-    await time.runUntil(startMs + 1_200);
-    isDown = true;
-    for (const one of isolates) {
-      for (let i = 0; i < 1_000; i++) {
-        if ((await one.isolate.orAlone(request)).allowed) one.admitted++;
-      }
-    }
-    const [busy, quiet] = isolates.map(({ admitted }) => admitted);
-    expect(busy! + quiet!).toBeLessThanOrEqual(1_000);
-    expect(busy! + quiet!).toBeGreaterThan(700);
-    expect(busy!).toBeGreaterThan(quiet!);
   });
 });

@@ -151,29 +151,6 @@ describe("what an isolate is told", () => {
   );
 });
 
-describe("counts that others have left behind", () => {
-  it.each([
-    [{ algorithm: "fixed-window", limit: 1_000, window: "5m" }, 500],
-    [{ limit: 1_000, window: "5m" }, 800],
-    [{ algorithm: "token-bucket", limit: 1_000, window: "5m" }, 900],
-    [{ algorithm: "calendar", limit: 1_000, window: "day" }, 800],
-  ] as const)("do not keep new isolates from what is left: %j, %i used", async (limit, used) => {
-    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
-    const gone = world.isolate();
-    for (let n = 0; n < used; n++) await gone.take("api");
-    await world.pass(5_000);
-    const isolates = Array.from({ length: 3 }, world.isolate);
-    const left = 1_000 - used;
-    let admitted = 0;
-    for (let n = 0; n < left / 6; n++) {
-      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
-      await world.pass(500);
-    }
-    // They may refuse until the second reply.
-    expect(admitted).toBeGreaterThanOrEqual(left / 2 - 3 * 4);
-  });
-});
-
 describe("an isolate that comes to a used-up limit", () => {
   /** Two others have used the limit up, and are gone. */
   async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
@@ -240,26 +217,6 @@ describe("a store that fails", () => {
     // Its isolate counts them until their window ends.
     expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
   });
-
-  it.each(["OFFLINE", "OPEN", "NETWORK"] as const)(
-    "is told by the last request's background, if the isolate falls idle: %s",
-    async (code) => {
-      const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
-      const isolate = world.isolate();
-      await isolate.take("api");
-      await world.pass(3_000);
-      world.faults.next = () => new StoreError(code);
-      for (let n = 0; n < 3; n++) {
-        await isolate.take("api");
-        await world.pass(1_500);
-      }
-      await world.pass(8_000);
-      world.faults.next = () => undefined;
-      await world.pass(10_000);
-      // The first call has perhaps run.
-      expect(await world.leftAtStore("api")).toEqual([code === "NETWORK" ? 97 : 96]);
-    },
-  );
 
   it.each(["100ms", "1s", "30s"] as const)("is not asked for ever by an idle isolate: sync %s", async (sync) => {
     const limits = [{ algorithm: "fixed-window", limit: 100, window: "1h" }] as const;

@@ -1,8 +1,6 @@
 // What decisions of a real limiter mean as counts.
 
 import { expect, it } from "vitest";
-import { applyLive } from "../../../src/features/live/apply.ts";
-import type { LiveView } from "../../../src/features/live/view.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -100,29 +98,6 @@ it("counts what is decided without the store", async () => {
     "fallback local": { "": 2 },
     "fallback allow": { "": 3 },
     "fallback deny": { "": 2 },
-  });
-});
-
-it("counts a blocked client under the policy that blocks it, and spares the others", () => {
-  const { limiter } = counted([
-    { name: "api", key: ["ip"], limits: limit(5) },
-    { name: "token", key: ["bearer"], limits: limit(5) },
-  ]);
-  const takes = limiter.policies.map((policy) => ({ policy, kind: "ip", partition: "hash", cost: 1 }));
-  const block = {
-    override: { policy: "api", key: "hash", block: true },
-    untilMs: Number.POSITIVE_INFINITY,
-    policy: (one: unknown) => one,
-  };
-  const view = { client: (name: string) => (name === "api" ? block : undefined), policy: (one: unknown) => one };
-  const { applied, blocked } = applyLive(view as unknown as LiveView, takes, 0, (policy) => policy);
-  const tally = new Tally(0);
-  countDecision(tally, blocked!, { takes: applied, region: "eu" });
-  expect(tally.counts().sums).toEqual({
-    "decisions\tapi\teu\tblocked\tlive": 1,
-    "decisions\ttoken\teu\tspared\tlive": 1,
-    "units\tapi\tblocked": 1,
-    "units\ttoken\tspared": 1,
   });
 });
 
