@@ -80,25 +80,6 @@ describe("a client that is refused too often", () => {
     expect(waits).toEqual([10, 60, 60, 60]);
   });
 
-  it("has its bans forgotten after the longest of them", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 5);
-    await later(S);
-    await later(10 * M + 60 * M);
-    await takes(limiter, 5);
-    await later(S);
-    expect((await takes(limiter, 1))[0]).toMatchObject({ retryAfterMs: 10 * M });
-  });
-
-  it("is not banned by refusals that are further apart", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 4);
-    await later(10 * M + S);
-    await takes(limiter, 3);
-    await later(S);
-    expect((await takes(limiter, 1)).map(becameOf)).toEqual(["refused"]);
-  });
-
   it("is not banned for longer by asking while it is banned", async () => {
     const { limiter, asked } = limiterWith();
     await takes(limiter, 5);
@@ -106,13 +87,6 @@ describe("a client that is refused too often", () => {
     await takes(limiter, 20);
     await later(S);
     expect(reportsIn(asked)).toEqual([3]);
-  });
-
-  it("bans no other client", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 5);
-    await later(S);
-    expect((await takes(limiter, 1, "bob")).map(becameOf)).toEqual(["charged"]);
   });
 
   it("is free after a reset, which forgets refusals that are not reported, too", async () => {

@@ -87,7 +87,7 @@ describe("a program's own rules", () => {
 });
 
 const usd = { unit: "usd", maxOutput: 1_000 } as const;
-const prices = { default: { input: 10, output: 100 }, mini: { input: 1, output: 10 } };
+const prices = { default: { input: 10, output: 100 } };
 const teamPrices = { default: { input: 1, output: 10 } };
 const usage = (input: number, output: number) => ({
   usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
@@ -150,19 +150,6 @@ describe("beside a meter", () => {
     const limits = { plan: unit(0.12), team: unit(0.012), credits: unit(0.12) };
     for (const [policy, limit] of Object.entries(limits)) expect(await used(policy, limit)).toBe(limit);
   });
-
-  it.each([
-    ["mini", 600],
-    ["MINI", 600],
-    ["gpt-5-2026", 6_000],
-  ])(
-    "an answer of %s to a request for gpt-5 is settled by its own price, if there is one: %i",
-    async (model, units) => {
-      const { chat, used } = chatting(chain([1, 1, 1]), { model, ...usage(1_000, 500) });
-      await chat();
-      expect(await used("plan", UNITS)).toBe(units);
-    },
-  );
 
   it("an overflow pays for a body that is long, or no JSON", async () => {
     const { seen, chat } = chatting(chain([0.06, 10, 10]));

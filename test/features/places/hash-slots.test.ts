@@ -16,10 +16,9 @@ const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): P
 const POLICIES = [policy("user", 3), policy("site", 5), policy("trial", 1, { mode: "shadow" })];
 
 /** A cluster in memory, and a limiter over it. `calls` has the policies of each call. */
-function cluster(storeOf: (redis: Store) => Store = splitByHashSlot, policies = POLICIES) {
+function cluster(storeOf: (redis: Store) => Store = splitByHashSlot) {
   const memory = memoryStore();
   const calls: string[][] = [];
-  let isDown = false;
   const redis: Store = {
     ...memory,
     kind: "redis",
@@ -27,28 +26,12 @@ function cluster(storeOf: (redis: Store) => Store = splitByHashSlot, policies = 
     async take(request) {
       const tags = [...new Set(request.keys.map(({ key }) => hashTagOf(key).split(":")[0]!))];
       calls.push(tags);
-      if (isDown) throw new StoreError("OPEN");
       if (tags.length > 1) throw new StoreError("CROSSSLOT");
       return await memory.take(request);
     },
   };
-  const limiter = createLimiter({ policies, store: storeOf(withIsolate(redis)), onDecision() {} });
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-  return {
-    limiter,
-    calls,
-    take: (...names: string[]) =>
-      limiter.take(
-        names.map((policy) => ({ policy })),
-        { background },
-      ),
-    remaining: async (name: string) => (await limiter.peek(name)).limits[0]!.remaining,
-    settled: async () => void (await Promise.all(works)),
-    down(is: boolean) {
-      isDown = is;
-    },
-  };
+  const limiter = createLimiter({ policies: POLICIES, store: storeOf(withIsolate(redis)), onDecision() {} });
+  return { calls, take: (...names: string[]) => limiter.take(names.map((policy) => ({ policy }))) };
 }
 
 it("is asked for all keys at once until it says CROSSSLOT, and slot by slot from then on", async () => {

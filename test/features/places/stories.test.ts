@@ -15,10 +15,7 @@ const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): P
 const POLICIES: readonly PolicyInput[] = [
   policy("user", 3),
   policy("site", 5),
-  policy("leased-user", 100, { consistency: "leased" }),
-  policy("leased-site", 3, { consistency: "leased" }),
   policy("team", 5, { onStoreFailure: "deny" }),
-  policy("open", 5, { onStoreFailure: "allow" }),
   // One policy over both places: what it counts per region lies in B.
   policy("both", 5, {
     mode: "shadow",
@@ -31,7 +28,7 @@ const POLICIES: readonly PolicyInput[] = [
   policy("day", 1, { limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }),
   policy("tasks", 2, { limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] }),
 ];
-const IN_A = ["second", "user", "leased-user", "both"];
+const IN_A = ["second", "user", "both"];
 const placeOf = (key: string) => {
   const [, name = "", , region] = /\{([^:]+):([^}]*)\}(.*)/.exec(key)!;
   return IN_A.includes(name) && !region ? 0 : 1;
@@ -119,28 +116,6 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { take: ["user", "team"], is: "unavailable by fallback", limits: [], used: { user: 0, team: 0 } },
     { faults: { B: undefined } },
     { take: ["user", "team"], is: "allowed by redis", used: { user: 1, team: 1 } },
-  ],
-  "B is silent, and A refuses: that is the answer, whatever B's policy says": [
-    { take: ["user"], cost: 3, by: 2 },
-    { faults: { B: "known" } },
-    { take: ["user", "team"], is: "refused by redis", limits: ["user"], used: { user: 3, team: 0 } },
-  ],
-  "A replies late to a policy in shadow that B refused: A gets its units back": [
-    { take: ["both"], is: "allowed by redis", used: { both: 1 } },
-    { faults: { A: "late" } },
-    { take: ["both", "site"], is: "allowed by redis", wait: 200 },
-    { faults: { A: undefined }, used: { both: 1, site: 1 } },
-  ],
-  "units from a stock go back to the stock if another place refuses": [
-    { take: ["leased-site"], cost: 3, by: 2, is: "allowed by redis" },
-    { take: ["leased-user"] },
-    { take: ["leased-user"] },
-    { take: ["leased-user"] },
-    { take: ["leased-user"], is: "allowed by lease" },
-    // A's unit comes from the stock; B refuses.
-    { take: ["leased-user", "leased-site"], is: "refused by redis", wait: 70_000 },
-    // What was in stock has gone back to A.
-    { used: { "leased-user": 4, "leased-site": 3 } },
   ],
 };
 
