@@ -309,33 +309,6 @@ describe("a body beyond 1 MiB", () => {
     expect(await gate.used("tokens")).toBe(FIRST + (3 * MIB + 400) / 4);
   });
 
-  it("follows redirects as the request that came", async () => {
-    const redirects: string[] = [];
-    const handler = async (request: Request) => {
-      redirects.push(request.redirect);
-      return new Response(null, { status: 204 });
-    };
-    for (const redirect of ["manual", "error"] as const) {
-      await long().send(post(CHAT, { body: " ".repeat(2 * MIB), redirect }), handler);
-    }
-    expect(redirects).toEqual(["manual", "error"]);
-  });
-
-  it.each(["GET", "HEAD"])("of a %s goes on as it came, and pays for its first 1 MiB", async (method) => {
-    const gate = long();
-    const request = post(CHAT, { body: " ".repeat(2 * MIB), headers: { "Content-Length": String(2 * MIB) } });
-    // Only servers can make such a request.
-    Object.defineProperty(request, "method", { value: method });
-    let [bytes, reserved] = [0, 0];
-    const handler = async (one: Request) => {
-      reserved = await look(gate);
-      bytes = (await one.arrayBuffer()).byteLength;
-      return new Response(null, { status: 204 });
-    };
-    expect((await gate.send(request, handler)).status).toBe(204);
-    expect([bytes, reserved]).toEqual([2 * MIB, FIRST]);
-  });
-
   it("that a limit refuses while it passes is charged above the limit in the end", async () => {
     const gate = long(FIRST + MIB / 4);
     const { body, ...open } = openBody();

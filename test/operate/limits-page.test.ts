@@ -354,24 +354,16 @@ describe("the page", () => {
 });
 
 it("names the tools and methods that policies look at, and asks what is left of a call", () => {
-  const match = { path: ["/mcp"], tool: ["delete*", "drop"] };
-  const cost = [
-    { rpc: "resources/*", cost: 3 },
-    { path: "/mcp", tool: "search", cost: 10 },
-  ];
   const limits = [{ limit: 60, window: "1m" }];
-  const POLICIES = [
-    { name: "deletes", match, limits, refusal: { code: 4_290 } },
-    { name: "calls", match: { rpc: "*" }, except: { rpc: "ping" }, cost, limits },
-  ];
-  const document = documentOf({ POLICIES });
+  const match = { path: ["/mcp"], tool: ["delete*", "drop"] };
+  const cost = [{ path: "/mcp", tool: "search", cost: 10 }];
+  const calls = { name: "calls", match: { rpc: "*" }, except: { rpc: "ping" }, cost, limits };
+  const document = documentOf({ POLICIES: [{ name: "deletes", match, limits, refusal: { code: 4_290 } }, calls] });
   expect(isValid(document), JSON.stringify(isValid.errors)).toBe(true);
-  const [deletes, calls] = document.regions[0]!.policies;
-  expect(deletes).toMatchObject({ requests: "/mcp calling the tool delete*, drop", match });
-  expect(calls).toMatchObject({
-    requests: "calling *, but not calling ping",
-    cost: [{ requests: "calling resources/*" }, { requests: "/mcp calling the tool search" }],
-  });
+  expect(document.regions[0]!.policies).toMatchObject([
+    { requests: "/mcp calling the tool delete*, drop", match },
+    { requests: "calling *, but not calling ping", cost: [{ requests: "/mcp calling the tool search" }] },
+  ]);
   expect(sampleRequest(document)).toEqual({ method: "POST", path: "/mcp" });
   expect(renderPage(document)).toContain("calling the tool delete*, drop");
 });

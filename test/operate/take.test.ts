@@ -100,20 +100,6 @@ describe("a take", () => {
     ]);
   });
 
-  it("counts as the requests of that kind, with plan, once and region", async () => {
-    const { take, fetch, left } = programOf({ REGION: "eu" });
-    await fetch("/", { headers: { "CF-Connecting-IP": "192.0.2.9" } });
-    expect((await take({ policy: "api", kind: "ip", key: "192.0.2.9", peek: true })).body.remaining).toBe(4);
-    expect(await left("api", "192.0.2.9")).toBe(5);
-    expect((await take({ policy: "api", key: "ann", plan: "pro" })).body.remaining).toBe(49);
-    const repeated = { policy: "late", key: "ann", once: "order-7" };
-    expect([(await take(repeated)).status, (await take(repeated)).status]).toEqual([200, 200]);
-    expect((await take({ ...repeated, once: "order-8" })).status).toBe(429);
-    expect((await take({ policy: "here", key: "ann" })).status).toBe(200);
-    expect((await take({ policy: "here", key: "ann" })).status).toBe(429);
-    expect((await take({ policy: "here", key: "ann", region: "na" })).status).toBe(200);
-  });
-
   it("of several policies counts under all or none; in shadow none refuses; a delay is told", async () => {
     const { take, left } = programOf();
     const both = { takes: [{ policy: "api", key: "ann", cost: 4 }, { policy: "all" }] };

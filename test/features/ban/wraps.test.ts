@@ -5,7 +5,6 @@ import { type Decision, memoryStore, type PolicyInput } from "../../../src/index
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const S = 1_000;
@@ -160,42 +159,6 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
       ["api-ban", false],
       ["api", true],
     ]);
-  });
-});
-
-describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s over several places", (wrapped) => {
-  const limits = [{ algorithm: "fixed-window", limit: 3, window: "1h", scope: "region" }] as const;
-  it.each([
-    ["other policies count elsewhere", (key: string) => Number(key.includes("{site:"))],
-    // What a program writes itself may see the region.
-    ["the limits per region count elsewhere", (key: string) => Number(/:eu$/.test(key))],
-  ])("begins, and refuses, if %s", async (_, placeOf) => {
-    const stores = [world(wrapped), world(wrapped)];
-    const policies = [
-      { ...POLICY, ...WRAPPED[wrapped], limits },
-      { name: "site", ...WRAPPED[wrapped], limits: [{ algorithm: "fixed-window", limit: 500, window: "1h" }] },
-    ] as const;
-    const instance = () => {
-      const store = splitStore(
-        stores.map(({ store }) => withIsolate(store)),
-        placeOf,
-      );
-      const limiter = createLimiter({ policies, store, region: "eu", onDecision: [] });
-      return async () => {
-        const takes = ["site", "api"].map((policy) => ({ policy, key: "ann" }));
-        const taken = limiter.take(takes, { background: { waitUntil() {} } });
-        await later(10);
-        return (await taken).policies.map(({ became }) => became);
-      };
-    };
-    const [here, there] = [instance(), instance()];
-    await there();
-    for (let i = 0; i < 12; i++) await here();
-    await later(S + 10);
-    expect(await here()).toEqual(["spared", "banned"]);
-    for (let i = 0; i < 9; i++) await there();
-    await later(4 * SYNC_MS);
-    expect(await there()).toEqual(["spared", "banned"]);
   });
 });
 

@@ -148,24 +148,6 @@ describe("a key from the body", () => {
     expect(statuses).toEqual([204, 204, third, 204]);
   });
 
-  it("is priced by a meter and by calls beside it", async () => {
-    const { send, used } = gateway([
-      policy({
-        key: "body:user",
-        meter: { unit: "tokens" },
-        limits: [{ algorithm: "fixed-window", limit: 10_000, window: "1d" }],
-      }),
-      policy({ key: "body:user", cost: [{ tool: "search", cost: 5 }] }, "calls"),
-    ]);
-    await send({
-      body: { user: "ann", method: "tools/call", params: { name: "search" }, max_tokens: 7, messages: [] },
-      url: "https://gate.example/v1/chat/completions",
-    });
-    expect(await used("ann", "body:user", "calls")).toBe(5);
-    expect(await used("ann", "body:user", "login")).toBeGreaterThan(0);
-    expect(await used("192.0.2.1", "ip", "login")).toBe(0);
-  });
-
   it("by hand is the client of requests, and a policy that does not read bodies has no kind for unread ones", async () => {
     const { limiter, send } = gateway([policy({ key: ["body:email"] }), policy({ key: "ip" }, "all")]);
     await limiter.take("login", { kind: "body:email", key: "ann" });

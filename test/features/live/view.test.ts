@@ -189,12 +189,6 @@ describe("unknown entries", () => {
     expect([one.unknown.first.at(-1)?.path, one.unknown.first.length]).toEqual(["policies.gone19", 20]);
     expect([one.unknown.more, one.ignored.length]).toEqual([7, 27]);
   });
-
-  it("with several wrong names count as one each when there are too many to name", () => {
-    const twice = ann({ limits: { a: 5, b: 5 } });
-    const one = view({ overrides: Array.from({ length: 12 }, () => twice) });
-    expect([one.unknown.first.length, one.unknown.more, one.ignored.length]).toEqual([20, 2, 24]);
-  });
 });
 
 describe("a block", () => {

@@ -75,15 +75,6 @@ describe("a request by hand with an id", () => {
     ]);
   });
 
-  it("is known by region where a limit counts by region", async () => {
-    const each = { limit: 2, window: "1h" } as const;
-    const { limiter } = fresh({ ...api, limits: [each, { ...each, scope: "region" }] });
-    const at = async (region: string) =>
-      (await limiter.take("api", { key: "ann", once: "a", region })).limits.map(({ repeated = false }) => repeated);
-    const found = [await at("eu"), await at("eu"), await at("us")];
-    expect(found.map(String)).toEqual(["false,false", "true,true", "true,false"]);
-  });
-
   it("reserves nothing as a repeat; releasing the first forgets the id, and settling a part does not", async () => {
     const { limiter, take } = fresh({ ...api, limits: [{ limit: 10, window: "1h", buckets: 60 }] });
     const reserve = (once: string) => limiter.reserve("api", { key: "ann", once, cost: 4 });
@@ -99,17 +90,6 @@ describe("a request by hand with an id", () => {
     await released.release();
     expect(await remaining()).toBe(7);
     expect(await take("b", { cost: 4 })).toBe("charged");
-  });
-
-  it("gives a reservation beyond its repeats back, which has a charge of its own", async () => {
-    const { limiter, take } = fresh({ ...api, repeats: 1, limits: [{ limit: 10, window: "1h", buckets: 60 }] });
-    const remaining = async () => (await limiter.peek("api", { key: "ann" })).remaining;
-    expect([await take("a"), await take("a"), await remaining()]).toEqual(["charged", "repeat", 9]);
-    const beyond = await limiter.reserve("api", { key: "ann", once: "a" });
-    expect([beyond.reserved, await remaining()]).toEqual([{ api: 1 }, 8]);
-    await beyond.release();
-    expect(await remaining()).toBe(9);
-    expect([await take("a"), await remaining()]).toEqual(["charged", 8]);
   });
 
   it("forgets the id of a released reservation that was extended, beside a policy with slots", async () => {

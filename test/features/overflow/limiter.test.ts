@@ -32,18 +32,6 @@ function limiterWith(...policies: PolicyInput[]) {
 }
 
 describe("a policy and its overflow", () => {
-  it("pay one after the other, and the last refuses", async () => {
-    const { limiter, told } = limiterWith(plan, team);
-    const payers = [];
-    for (let i = 0; i < 6; i++) payers.push((await matchedBy(limiter).take(chain)).paidBy);
-    expect(payers).toEqual(["plan", "plan", "team", "team", "team", undefined]);
-    expect(told[0]!.map(({ link, cost }) => ({ link, cost }))).toEqual([
-      { link: 0, cost: 1 },
-      { link: 1, cost: 1 },
-    ]);
-    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(0);
-  });
-
   it("are told by the first of two waits that end at once, although the other is asked later", async () => {
     const memory = memoryStore();
     const take: typeof memory.take = (...asked) => {

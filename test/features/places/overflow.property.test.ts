@@ -252,22 +252,3 @@ describe("the calls of a decision", () => {
     if (more.limits) expect(limits.map(({ policy }) => policy.name)).toEqual(["b", "site"]);
   });
 });
-
-it('under "allow" the policy that was named owes what nobody has counted', async () => {
-  let uncounted = 0;
-  const property = fc.asyncProperty(stories, async (drawn) => {
-    const story: Story = { ...drawn, places: 1, isCluster: false, placeOf: CHAINED.placeOf };
-    const known: FaultOf = (random, flag) => (flag === Flag.take && random() < 0.3 ? "known" : undefined);
-    const { decisions, held } = await live(story, known, "allow");
-    const unseen = decisions.filter(({ allowed, limits }) => allowed && limits.length === 0);
-    uncounted += unseen.length;
-    for (const name of chainIn(story)) {
-      expect(held[name], name).toBeLessThanOrEqual(paidFor(decisions, story, name));
-      // No isolate owes more units of a key than its limit.
-      const owed = paidFor(unseen, story, name);
-      if (owed <= story.limits[name]) expect(held[name], name).toBe(paidFor(decisions, story, name));
-    }
-  });
-  await fc.assert(property, draws(40));
-  expectReached(uncounted, 10);
-});

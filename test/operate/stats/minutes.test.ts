@@ -65,20 +65,6 @@ it("names no more regions from 1,000 series on, and still every policy, limit an
   });
 });
 
-it("gives each count once", () => {
-  const minutes = new Minutes();
-  expect(minutes.isEmpty()).toBe(true);
-  minutes.at(0).add(["fallback", "api"], 1);
-  minutes.at(MINUTE_MS - 1).add(["fallback", "api"], 1);
-  minutes.at(MINUTE_MS).add(["fallback", "api"], 1);
-  expect(minutes.isEmpty()).toBe(false);
-  expect(minutes.take().map(({ minute, sums }) => [minute, sums])).toEqual([
-    [0, { "fallback\tapi": 2 }],
-    [1, { "fallback\tapi": 1 }],
-  ]);
-  expect([minutes.isEmpty(), minutes.take()]).toEqual([true, []]);
-});
-
 it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {
   const minutes = new Minutes();
   for (let minute = 0; minute < 1_440; minute++) {
