@@ -100,18 +100,14 @@ describe("a take", () => {
     ]);
   });
 
-  it("of several policies counts under all or none; in shadow none refuses; a delay is told", async () => {
+  it("of several policies counts under all or none; a delay is told", async () => {
     const { take, left } = programOf();
     const both = { takes: [{ policy: "api", key: "ann", cost: 4 }, { policy: "all" }] };
     expect((await take(both)).body.limits.map(({ id }: { id: string }) => id)).toEqual(["api", "all"]);
-    expect((await take(both)).status).toBe(429);
-    expect((await take({ policy: "all", peek: true })).body.remaining).toBe(99);
-    expect(await left("api", "ann")).toBe(1);
-    for (let i = 0; i < 2; i++) expect((await take({ policy: "tried", key: "ann" })).body.limits).toEqual([]);
+    expect([(await take(both)).status, await left("api", "ann")]).toEqual([429, 1]);
     await take({ policy: "slow", key: "ann" });
     const delayed = await take({ policy: "slow", key: "ann" });
-    expect([delayed.status, delayed.body.delayMs]).toEqual([200, 1_000]);
-    expect(isA("Decision", delayed.body)).toEqual([]);
+    expect([delayed.status, delayed.body.delayMs, isA("Decision", delayed.body)]).toEqual([200, 1_000, []]);
   });
 
   const A = { policy: "api", key: "a" };

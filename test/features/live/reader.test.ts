@@ -171,15 +171,6 @@ describe("a cold isolate", () => {
     expect(pausesOf(cold)).toEqual([TIMEOUT_MS]);
   });
 
-  it("goes on as soon as the read has failed", async () => {
-    const cold = isolate({ answers: [new StoreError("NETWORK")] });
-    const sent = [cold.request(), cold.request()];
-    await cold.after(100);
-    for (const { waitedMs } of sent) expect(waitedMs).toBeLessThanOrEqual(14);
-    const applied = [{ policy: API, kind: "ip", partition: CLIENT, cost: 1 }];
-    expect(cold.reader.apply(applied)).toEqual({ applied });
-  });
-
   it("reads again after a failure, at most 10 times a second; says once that it has no document", async () => {
     const error = new StoreError("NETWORK");
     const cold = isolate({ answers: [error, error, error, 10] });

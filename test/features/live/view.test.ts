@@ -32,13 +32,6 @@ const clientNumbers = (one: LiveView, policy: string, key = ANN) => {
 const paths = ({ ignored }: LiveView) => ignored.map(({ path }) => path);
 
 describe("policies", () => {
-  it("get the mode and the numbers of the document", () => {
-    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-2": 7 } }, login: { mode: "enforce" } });
-    expect(one.ignored).toEqual([]);
-    expect([one.policy(policyOf("api")).mode, numbers(one, "api")]).toEqual(["shadow", { "api-1": 10, "api-2": 7 }]);
-    expect(one.policy(policyOf("login")).mode).toBe("enforce");
-  });
-
   it("that the document does not name, or does not change, are the very same", () => {
     const one = view({ policies: { login: {} } }, POLICIES);
     for (const name of ["api", "login"]) expect(one.policy(policyOf(name))).toBe(policyOf(name));
@@ -57,12 +50,6 @@ describe("policies", () => {
     expect(paths(one)).toEqual([path]);
     expect(numbers(one, "bucket")).toEqual({ bucket: 3 });
     expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 10, "api-2": 600 }, "enforce"]);
-  });
-
-  it("keep what they know of an entry", () => {
-    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-1": 5, "api-2": 0, "api-3": 5 } } });
-    expect(paths(one)).toEqual(["policies.api.limits.api-2", "policies.api.limits.api-3"]);
-    expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 5, "api-2": 600 }, "shadow"]);
   });
 
   it("named __proto__ in the text are unknown ones, and change nothing", () => {
