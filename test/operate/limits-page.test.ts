@@ -279,20 +279,6 @@ describe("page and Markdown alike", () => {
     expect(page + markdown).not.toMatch(/shadow|3 per 1m/);
     for (const said of await saidOf({ POLICIES })) expect(said).not.toMatch(/plan/i);
   });
-
-  it("speak of a central store only if there is one", async () => {
-    const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };
-    for (const said of await saidOf({ ...mixed, ...REDIS }, "frankfurt")) {
-      expect(said).toContain("counted centrally before it is admitted. When the central store is down");
-      expect(said).toContain("together");
-    }
-    // A copy speaks of the deployed gateway, whose Redis is a secret that is not there.
-    for (const said of await saidOf({ POLICIES })) expect(said).toContain("counted centrally before it is admitted");
-    for (const said of await saidOf(mixed, "frankfurt")) {
-      expect(said).toContain("There is no central store: each server process counts on its own");
-      expect(said).not.toMatch(/counted centrally|central store is down|\d,? together|all regions/);
-    }
-  });
 });
 
 describe("the Markdown", () => {

@@ -206,14 +206,6 @@ describe("beside other policies", () => {
     await text;
     await vi.waitFor(async () => expect(await left()).toEqual([5, 1]));
   });
-
-  it("limits of both scopes get their units back", async () => {
-    const minute = { limit: 5, window: "1m" } as const;
-    const { sendFor, used } = setUp([{ ...login, limits: [minute, { ...minute, scope: "region" }] }]);
-    await sendFor(200, 2);
-    await sendFor(401, 3);
-    expect(await used()).toEqual([3, 3]);
-  });
 });
 
 describe("several isolates and a store that is far away", () => {

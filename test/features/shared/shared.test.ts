@@ -293,16 +293,6 @@ describe("beside what else there is", () => {
     expect(used).toBeLessThanOrEqual(truly!);
   });
 
-  it("a look waits for nothing and charges nothing, and a cost of 0 is a look", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    await isolate.take("shared");
-    expect(await isolate.limiter.peek("shared", { cost: 99 })).toMatchObject({ allowed: true, source: "shared" });
-    expect(await isolate.take("shared", { cost: 0 })).toMatchObject({ allowed: true, remaining: 99 });
-    await world.pass(3_000);
-    expect(await world.leftAtStore("shared")).toEqual([99]);
-  });
-
   it("over several places, what one place refuses costs nothing in the other", async () => {
     const two: PolicyInput[] = [
       { ...shared, name: "p0", limits: [fixed(100)] },

@@ -168,11 +168,6 @@ describe("the header", () => {
     expect([await used(), await used("keeping")]).toEqual([4, 4]);
   });
 
-  it("is nobody's business where no policy matches", async () => {
-    const { send } = setUp([{ ...stated, match: { path: "/v1/*" } }]);
-    expect((await send(() => costing(4))).headers.get("X-Cost")).toBe("4");
-  });
-
   it("of two policies is read for each", async () => {
     const { send, used } = setUp([stated, { ...stated, name: "bytes", cost: { answer: "x-bytes", reserve: 5 } }]);
     const answer = await send(() => new Response(null, { headers: { "X-Cost": "2", "X-Bytes": "77" } }));
