@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
@@ -208,71 +207,24 @@ describe("beside other policies", () => {
   });
 });
 
-describe("several isolates and a store that is far away", () => {
-  /** Isolates over one store, each with a link that a test can cut or delay. */
-  function isolates() {
-    const shared = memoryStore();
-    const isolate = () => {
-      const link = { isCut: false, returnAfterMs: 0, calls: 0 };
-      const store: Store = {
-        ...shared,
-        kind: "far",
-        async take(request) {
-          link.calls++;
-          if (link.isCut) throw new StoreError("NETWORK", "READONLY");
-          if (request.flag === Flag.giveBack) await new Promise((resolve) => setTimeout(resolve, link.returnAfterMs));
-          return await shared.take(request);
-        },
-      };
-      return { link, ...setUp([login], withIsolate(store)) };
-    };
-    return { isolate, shared: setUp([login], shared) };
-  }
-
-  it("a request that overtakes units on their way back is told 1 s, without a call, and admitted after them", async () => {
-    const { link, send, sendFor, settled, used } = isolates().isolate();
-    link.returnAfterMs = 60;
-    for (let i = 0; i < 4; i++) await sendFor(401);
-    const succeed = () => send(() => new Response());
-    for (let i = 0; i < 3; i++) {
-      expect((await succeed()).status).toBe(200);
-      const refused = await succeed();
-      expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
-      await settled();
-    }
-    expect(link.calls).toBe(4 + 3 + 3);
-    expect(await used()).toEqual([4]);
-  });
-
-  it("a refusal is remembered for at most 1 s: another isolate gives units back", async () => {
-    const { isolate } = isolates();
-    const [one, other] = [isolate(), isolate()];
-    const attempts = await Promise.all(Array.from({ length: 5 }, () => one.begin()));
-    expect((await other.sendFor(200)).status).toBe(429);
-    attempts[0]!.respond!(200);
-    await attempts[0]!.answer;
-    expect(await one.used()).toEqual([4]);
-    vi.setSystemTime(NOW_MS + 900);
-    expect((await other.sendFor(200)).status).toBe(429);
-    expect(other.link.calls).toBe(1);
-    vi.setSystemTime(NOW_MS + 1_001);
-    expect((await other.sendFor(401)).status).toBe(401);
-    expect((await other.sendFor(401)).status).toBe(429);
-  });
-
-  it("through an outage the isolate counts by itself, and the store learns of the failures alone", async () => {
-    const { isolate, shared } = isolates();
-    const { link, sendFor } = isolate();
-    for (const status of [200, 401, 200]) await sendFor(status);
-    link.isCut = true;
-    for (const status of [401, 200, 200, 401, 200, 401]) expect((await sendFor(status)).status).toBe(status);
-    expect(await shared.used()).toEqual([1]);
-    expect((await sendFor(401)).status).toBe(401);
-    expect((await sendFor(200)).status).toBe(429);
-    link.isCut = false;
-    // This request tells the store what it has missed.
-    await sendFor(200, 0);
-    await vi.waitFor(async () => expect(await shared.used()).toEqual([5]));
-    expect((await sendFor(200)).status).toBe(429);
-  });
+it("through an outage the isolate counts by itself, and the store learns of the failures alone", async () => {
+  const place = memoryStore();
+  let isCut = false;
+  const take: Store["take"] = async (request) => {
+    if (isCut) throw new StoreError("NETWORK", "READONLY");
+    return await place.take(request);
+  };
+  const shared = setUp([login], place);
+  const { sendFor } = setUp([login], withIsolate({ ...place, kind: "far", take }));
+  for (const status of [200, 401, 200]) await sendFor(status);
+  isCut = true;
+  for (const status of [401, 200, 200, 401, 200, 401]) expect((await sendFor(status)).status).toBe(status);
+  expect(await shared.used()).toEqual([1]);
+  expect((await sendFor(401)).status).toBe(401);
+  expect((await sendFor(200)).status).toBe(429);
+  isCut = false;
+  // This request tells the store what it has missed.
+  await sendFor(200, 0);
+  await vi.waitFor(async () => expect(await shared.used()).toEqual([5]));
+  expect((await sendFor(200)).status).toBe(429);
 });

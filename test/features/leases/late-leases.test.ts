@@ -108,38 +108,3 @@ it.each(["late", "in time"])("a reply that is older than what a lease knows teac
   const stocked = overtaken.request.keys[0]!.cost;
   expect((await limiter.take("a", { background })).remaining).toBe(remaining! - 1 + stocked);
 });
-
-/** A request has taken its units out of the stock and waits for more, when another isolate's reset becomes known. */
-async function resetBeside(limiter: Limiter) {
-  await sendAll(limiter, 300);
-  const stocked = asked() - 300;
-  expect(stocked).toBeGreaterThan(1);
-  held.calls = [];
-  const taken = limiter.take("a", { cost: stocked + 1, background });
-  const call = await held.nextCall(0);
-  vi.setSystemTime(Date.now() + FORGOTTEN_MS);
-  await held.store.reset([call.request.keys[0]!.key]);
-  return { taken, call };
-}
-
-it("units that a request took out of the stock before another isolate's reset do not come back", async () => {
-  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-  const { taken, call } = await resetBeside(limiter);
-  held.calls = [];
-  await sendAll(limiter, 5);
-  const inStock = asked() - 5;
-  call.break();
-  await taken;
-  await expectInStock(limiter, inStock);
-});
-
-it("units that a request took out of the stock before another isolate's reset do not pay for it", async () => {
-  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-  const { taken, call } = await resetBeside(limiter);
-  await call.decide();
-  vi.setSystemTime(Date.now() + 10);
-  await sendAll(limiter, 5);
-  await call.arrive();
-  // All of its units are of after the reset.
-  expect(await taken).toMatchObject({ source: "lease", allowed: true });
-});

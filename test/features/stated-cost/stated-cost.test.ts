@@ -122,17 +122,6 @@ describe("what is counted", () => {
     await fc.assert(property, draws(60));
   });
 
-  it("is the reservation while requests are in flight", async () => {
-    const { send, used } = setUp([{ ...stated, limits: hour(20) }]);
-    let answer = (_: Response) => {};
-    const first = send(() => new Promise((resolve) => (answer = resolve)));
-    expect((await send(() => costing(10))).status).toBe(200);
-    expect((await send(() => costing(1))).status).toBe(429);
-    answer(costing(2));
-    await first;
-    expect(await used()).toBe(12);
-  });
-
   it("is 1 before the answer unless the policy says more, and is what the client's plan allows", async () => {
     const plans = { small: { stated: 12 } };
     const { limiter, send, used } = setUp([{ ...stated, cost: { answer: "x-cost" }, plan: "header:x-plan", plans }]);
