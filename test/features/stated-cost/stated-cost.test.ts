@@ -54,9 +54,6 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
   }, limiter);
   return {
     limiter,
-    async settled() {
-      for (let i = 0; i < works.length; i++) await works[i];
-    },
     async send(how: Handle, init?: RequestInit): Promise<Response> {
       const number = handles.push(how) - 1;
       return await fetch(new Request(`https://a.example/?number=${number}`, init), {}, ctx as never);
