@@ -126,3 +126,26 @@ it("a Redis trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
   expect(await sourceAfter(1_000, "user", "site")).toBe("redis");
   expect([await sourceAfter(900, "user", "site"), await sourceAfter(101, "user", "site")]).toEqual(["cache", "redis"]);
 });
+
+it("a refusal that an isolate knows costs no call: a place is asked only while nothing is known of it", async () => {
+  const calls: number[] = [];
+  const places = [0, 1].map((place) => {
+    const memory = memoryStore();
+    const take: Store["take"] = (request) => {
+      if (request.flag !== Flag.giveBack) calls.push(place);
+      return memory.take(request);
+    };
+    return withIsolate({ ...memory, kind: "redis", take });
+  });
+  const store = splitStore(places, (key) => (key.includes("{user:") ? 0 : 1));
+  const limiter = createLimiter({ policies: POLICIES, store, onDecision() {} });
+  const both = [{ policy: "user" }, { policy: "site" }];
+  await limiter.take("user", { cost: 3 });
+  calls.length = 0;
+  for (const asked of [[1], []]) {
+    const { source, limits } = await limiter.take(both);
+    const names = limits.map(({ policy }) => policy.name);
+    expect([source, names, calls.splice(0)]).toEqual(["cache", ["user", "site"], asked]);
+  }
+  expect((await limiter.peek("site")).remaining).toBe(5);
+});
