@@ -70,6 +70,15 @@ describe("a new key", () => {
     expect([found, server.asked()]).toEqual([Array(20).fill(true), 2]);
   });
 
+  it("that is in no set makes nobody ask more often", async () => {
+    const { knows, server, clock } = await keySet(withKeys(jwkOf(first)));
+    for (let i = 0; i < 60; i++) {
+      clock.nowMs += 1_000;
+      await Promise.all([knows(pairOf(`made-up-${i}`, "EdDSA")), knows(second)]);
+    }
+    expect(server.asked()).toBeLessThanOrEqual(3);
+  });
+
   it("in place of the old one with the same name holds after the next fetch, and the old one no more", async () => {
     const { knows, server, clock, keys, settled } = await keySet(withKeys(jwkOf(first)));
     expect([await knows(), keys.version()]).toEqual([true, 1]);

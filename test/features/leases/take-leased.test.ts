@@ -107,21 +107,6 @@ describe("demand", () => {
     expect(asks[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(99);
   });
 
-  it("never has two calls in flight for one key", async () => {
-    let inFlight = 0;
-    let most = 0;
-    const take = central.take.bind(central);
-    central.take = async (request, nowMs) => {
-      if (request.flag === Flag.take) most = Math.max(most, ++inFlight);
-      await time.sleep(70);
-      const reply = await take(request, nowMs);
-      inFlight -= request.flag === Flag.take ? 1 : 0;
-      return reply;
-    };
-    expect(admitted(await takes(2_000, 2_000, keyOf(100_000)))).toBeGreaterThan(1_900);
-    expect(most).toBe(1);
-  });
-
   // A decision over several places asks them all in one step.
   it("of a request that the stock answers is asked for behind the calls that other places need for it", async () => {
     const atOnce: number[] = [];

@@ -92,6 +92,17 @@ describe("a request by hand with an id", () => {
     expect(await take("b", { cost: 4 })).toBe("charged");
   });
 
+  it("gives a reservation beyond its repeats back, which has a charge of its own", async () => {
+    const { limiter, take } = fresh({ ...api, repeats: 1, limits: [{ limit: 10, window: "1h", buckets: 60 }] });
+    const remaining = async () => (await limiter.peek("api", { key: "ann" })).remaining;
+    expect([await take("a"), await take("a"), await remaining()]).toEqual(["charged", "repeat", 9]);
+    const beyond = await limiter.reserve("api", { key: "ann", once: "a" });
+    expect([beyond.reserved, await remaining()]).toEqual([{ api: 1 }, 8]);
+    await beyond.release();
+    expect(await remaining()).toBe(9);
+    expect([await take("a"), await remaining()]).toEqual(["charged", 8]);
+  });
+
   it("forgets the id of a released reservation that was extended, beside a policy with slots", async () => {
     const slots: PolicyInput = {
       ...{ name: "slots", key: ["header:x-user"] },
