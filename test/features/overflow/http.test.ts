@@ -1,7 +1,7 @@
 // Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { memoryStore } from "../../../src/index.ts";
+import { memoryStore, withRateLimit } from "../../../src/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { meteredHandler } from "../../support/llm/metered-handler.ts";
@@ -84,6 +84,15 @@ describe("a program's own rules", () => {
     }
     expect(payers).toEqual(["plan", "team", "plan", "team", 429, "team"]);
   });
+});
+
+it("of two limiters around one handler both say who paid", async () => {
+  const limiter = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
+  const inner = withRateLimit((request: Request) => new Response(request.headers.get(FIELD)), limiter(plan, team));
+  const outer = withRateLimit(inner, limiter({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }));
+  const fetch = outer.fetch as unknown as (request: Request) => Promise<Response>;
+  const answer = await fetch(requestOf("/v1/items", of("ann", { [FIELD]: "forged" })));
+  expect(await answer.text()).toBe("day, plan");
 });
 
 const usd = { unit: "usd", maxOutput: 1_000 } as const;
