@@ -188,6 +188,18 @@ describe("at once", () => {
   });
 });
 
+describe("a status that nobody learned stays charged", () => {
+  it.each(["failures", "successes"] as const)("under %s: the handler throws, or never answers", async (count) => {
+    const { begin, send, used } = setUp([{ ...login, count }]);
+    const thrown = send(() => {
+      throw new Error("handler");
+    }, 2);
+    await expect(thrown).rejects.toThrow("handler");
+    await begin(1);
+    expect(await used()).toEqual([3]);
+  });
+});
+
 describe("beside other policies", () => {
   const slots: PolicyInput = { name: "slots", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] };
 

@@ -91,3 +91,27 @@ it("a live document cannot put a policy of a chain into shadow, nor exempt from 
   const ignored = ["policies.plan.mode", "policies.team.mode", "overrides[0].exempt"];
   expect(limiter.live!.view()!.ignored.map(({ path }) => path)).toEqual(ignored);
 });
+
+it("a live document leaves a reservation with who paid when it was made, whoever pays by a newer document", async () => {
+  const counts = memoryStore();
+  const live = memoryLive();
+  const limiter = limiterOf(checkedPolicies([plan, team]), { store: { ...counts, live }, liveRefreshMs: 1_000 });
+  const matched = matchedBy(limiter);
+  for (let i = 0; i < 2; i++) await matched.take(chain);
+  // One will use more than it has reserved, the other less.
+  const reservations = [await matched.reserve(chain), await matched.reserve(chain)];
+  expect(reservations.map(({ reserved }) => reserved)).toEqual([{ team: 1 }, { team: 1 }]);
+  const { partition: key } = await limiter.client("team", { key: "acme" });
+  const policies = { plan: { limits: { plan: 9 } }, team: { limits: { team: 1 } } };
+  const overrides = [{ policy: "team", kind: "key", key, block: true }];
+  await live.write(JSON.stringify({ policies, overrides }), 0);
+  await limiter.live!.refresh();
+  expect((await matched.take(chain)).paidBy).toBe("plan");
+  await reservations[0]!.settle({ team: 3 });
+  await reservations[1]!.extend({ team: 1 });
+  await reservations[1]!.settle({ team: 0 });
+  const larger = [plan, team].map((one) => ({ ...one, limits: limits(20) }));
+  const alone = limiterOf(checkedPolicies(larger), { store: counts });
+  const left = async (policy: string, key: string) => (await alone.peek(policy, { key, cost: 0 })).remaining;
+  expect([await left("plan", "ann"), await left("team", "acme")]).toEqual([17, 17]);
+});
