@@ -2,8 +2,15 @@
 
 import Ajv2020 from "ajv/dist/2020.js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
+import { Flag } from "../../src/kernel/core/layout.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { OPENAPI } from "../../src/operate/take/openapi.ts";
+import { createReservations } from "../../src/operate/take/reservations.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
+import { limiterOf } from "../support/limiter.ts";
 
 const TOKEN = "a-token-of-programs-with-32-letters";
 const NOW_MS = Date.parse("2026-11-29T12:00:00Z");
@@ -219,6 +226,37 @@ describe("the door", () => {
 });
 
 describe("a reservation", () => {
+  it("of a leased and a shared policy, in two places, is settled where it was counted", async () => {
+    const written = [
+      { name: "near", consistency: "leased", limits: [{ limit: 100, window: "1h" }] },
+      { name: "away", consistency: "shared", limits: [{ limit: 100, window: "1h", scope: "region" }] },
+    ] as const;
+    const away = memoryStore();
+    let isDown = false;
+    const take: Store["take"] = async (request) => {
+      if (isDown) throw new StoreError("NETWORK");
+      return await away.take(request);
+    };
+    const stores = [memoryStore(), { ...away, take }];
+    const store = splitStore(stores, (key) => (key.includes("{near:") ? 0 : 1));
+    const limiter = limiterOf(parsePolicies(written, "policies").value!, { store });
+    const takes = written.map(({ name }) => ({ policy: name, key: "ann", cost: 10 }));
+    const { stored } = await limiter.reserve(takes);
+    const reservations = createReservations(store, { keySecret: "a-secret-of-these-tests", fallback: "" });
+    const sealed = await reservations.open(await reservations.seal(stored, NOW_MS), NOW_MS + 1_000);
+    if ("wrong" in sealed) throw new Error(sealed.wrong);
+    isDown = true;
+    await expect(reservations.settle(sealed, { near: 4, away: 12 })).rejects.toThrow("NETWORK");
+    isDown = false;
+    for (let i = 0; i < 2; i++) await reservations.settle(sealed, { near: 4, away: 12 });
+    const found = [];
+    for (const { receipt } of sealed.charges) {
+      const look = { keys: [{ ...receipt, cost: 0 }], flag: Flag.look };
+      found.push((await store.take(look)).keys[0]![0]!.view);
+    }
+    expect(found).toMatchObject([{ counts: [4, 0] }, { counts: [12, 0] }]);
+  });
+
   const reserve = async (program: ReturnType<typeof programOf>, body: object) => {
     const { body: decided } = await program.take({ ...body, reserve: true });
     expect(isA("Decision", decided)).toEqual([]);
