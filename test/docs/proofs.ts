@@ -89,7 +89,7 @@ export const PROOFS: Proofs = {
   // A client that wants to do harm
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
-      ["features/count/count", "as many are in flight as the limit has units"],
+      ["features/count/count", "any story keeps to its model"],
       ["features/count/count", "the handler throws, or never answers"],
     ],
   "a flood of new clients, of long keys, or of logs with 10,000 entries": [
@@ -128,7 +128,7 @@ export const PROOFS: Proofs = {
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
   "reaching a process that has just started, while blocked": [
-    ["features/live/reader", "waits for the document, and decides its first request with it"],
+    ["features/live/reader", "waits for the document, with one read, and decides its first"],
   ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
@@ -184,7 +184,7 @@ export const ALSO: Proofs = {
   ],
   "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
   "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
-  "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
+  "requests leased before a reset": [["features/leases/late-leases", "isolate's reset never gets into the stock"]],
   "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
   "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
   "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
@@ -195,6 +195,6 @@ export const ALSO: Proofs = {
   "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
   "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
   "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
-  "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
-  "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
+  "refused clients that fill the metrics": [["operate/stats/tally", "names the bounds of the true count"]],
+  "more and more series in the metrics": [["operate/stats/tally", "counts 400 regions by name and the others as"]],
 };
