@@ -22,12 +22,12 @@ const isBrief = ({ steps }: Story) => {
 };
 
 it.each<[file: AlgorithmName, stories: readonly Story[]]>([
-  ["sliding-window", everyOf("sliding-window", 20)],
-  ["fixed-window", everyOf("fixed-window", 20)],
-  ["sliding-log", everyOf("sliding-log", 20)],
-  ["token-bucket", everyOf("token-bucket", 20)],
+  ["sliding-window", everyOf("sliding-window", 8)],
+  ["fixed-window", everyOf("fixed-window", 8)],
+  ["sliding-log", everyOf("sliding-log", 8)],
+  ["token-bucket", everyOf("token-bucket", 8)],
   ["leaky-bucket", storiesOf("leaky-bucket").filter(isBrief).slice(0, 10)],
-  ["calendar", everyOf("calendar", 25)],
+  ["calendar", everyOf("calendar", 12)],
 ])("stories of %s hold through HTTP", async (file, stories) => {
   expect(stories.length).toBeGreaterThanOrEqual(10);
   for (const story of stories) await play(file, story);
