@@ -22,12 +22,12 @@ const isBrief = ({ steps }: Story) => {
 };
 
 it.each<[file: AlgorithmName, stories: readonly Story[]]>([
-  ["sliding-window", everyOf("sliding-window", 8)],
-  ["fixed-window", everyOf("fixed-window", 8)],
-  ["sliding-log", everyOf("sliding-log", 8)],
-  ["token-bucket", everyOf("token-bucket", 8)],
+  ["sliding-window", everyOf("sliding-window", 4)],
+  ["fixed-window", everyOf("fixed-window", 4)],
+  ["sliding-log", everyOf("sliding-log", 4)],
+  ["token-bucket", everyOf("token-bucket", 4)],
   ["leaky-bucket", storiesOf("leaky-bucket").filter(isBrief).slice(0, 10)],
-  ["calendar", everyOf("calendar", 12)],
+  ["calendar", everyOf("calendar", 6)],
 ])("stories of %s hold through HTTP", async (file, stories) => {
   expect(stories.length).toBeGreaterThanOrEqual(10);
   for (const story of stories) await play(file, story);
