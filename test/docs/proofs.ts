@@ -1,10 +1,8 @@
 // What proves each row of docs/threat-model.md: files of test/, without their endings, and in each the title of a test
 // or of a row of its table.
 
-type Proofs = Readonly<Record<string, readonly (readonly [file: string, title: string])[]>>;
-
 /** By the first cell of the row. */
-export const PROOFS: Proofs = {
+export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   // A client that wants more than its limit
   "a method-override header, or two of them": [
     ["kernel/http/match", "counts beside the request's own"],
@@ -178,23 +176,4 @@ export const PROOFS: Proofs = {
   ],
   "an origin that leads back to the gateway": [["gateway/loop", "its own address"]],
   "a policy that a client can evade at will": [["kernel/config/warnings", "a policy that a client can leave"]],
-};
-
-/** What the page leaves out, because nobody asks for it. It holds all the same. */
-export const ALSO: Proofs = {
-  "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
-  "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
-  "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
-  "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
-  "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
-  "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
-  "an object instead of a key, by RPC": [["gateway/service", "refuses keys that are no text"]],
-  "broken requests": [["gateway/hostile-input", "every head gets one answer"]],
-  "any other method, path or headers": [["worker/fuzz", "of any method, path and headers"]],
-  "a forged `Headgate-Via`": [["gateway/loop", "a mark of a client's own choice"]],
-  "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
-  "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
-  "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
-  "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
-  "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
 };
