@@ -32,6 +32,12 @@ const GOOD: Named = {
     call([30, 50], [1], { process: 1 }),
     look([70, 80], 1),
   ],
+  "nothing of a decision over two keys is charged if one of them refuses": [
+    call([0, 10], [4], { of: { k: 4 } }),
+    call([20, 30], [{ refuses: 4 }, 0], { of: { k: 2, other: 2 } }),
+    look([40, 50], 4),
+    look([60, 70], 0, { of: { other: 1 } }),
+  ],
 };
 
 const BAD: Named = {
