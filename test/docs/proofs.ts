@@ -1,8 +1,10 @@
 // What proves each row of docs/threat-model.md: files of test/, without their endings, and in each the title of a test
 // or of a row of its table.
 
+type Proofs = Readonly<Record<string, readonly (readonly [file: string, title: string])[]>>;
+
 /** By the first cell of the row. */
-export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
+export const PROOFS: Proofs = {
   // A client that wants more than its limit
   "a method-override header, or two of them": [
     ["kernel/http/match", "counts beside the request's own"],
@@ -13,10 +15,6 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
     ["kernel/http/match", "is the same when it is encoded"],
   ],
   "a path encoded twice, an encoded slash": [["gateway/bypass", "what is not counted as a path is not that path"]],
-  "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
-    ["adapters/express", "what is matched"],
-  ],
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": [["gateway/origin", "tells the origin the"]],
   "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` on Node": [
     ["kernel/http/client-ip", "an entry of a field"],
@@ -24,7 +22,6 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
     ["kernel/request/key", "192.0.2.1, 192.0.2.2"],
   ],
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
-  "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
   "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
@@ -89,7 +86,6 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
     ["features/rpc/refusal", "says that it never passes"],
     ["features/rpc/refusal", "has the id null"],
   ],
-  "deep nesting, or thousands of names": [["features/rpc/calls", "in linear time"]],
   // A client that wants to do harm
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
@@ -106,17 +102,9 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
   "filling a Redis that evicts keys": [
     ["kernel/store/redis-states", "is degraded while it evicts counts, although it does not say by which policy"],
   ],
-  "braces, NUL or line ends in a key": [
-    ["kernel/request/hash", "that only cut the same text"],
-    ["gateway/service", "writes under no region that is no name"],
-  ],
   "making a cache store a refusal": [
     ["gateway/bypass", "no answer of the gateway's own may be stored"],
     ["adapters/hono", "is stored by nobody"],
-  ],
-  "a key in a header that `Connection` hides from your origin": [
-    ["gateway/bypass", "a field that the client's Connection names"],
-    ["gateway/bypass", "naming it in Connection"],
   ],
   "loading Redis through `/.headgate/health`": [["worker/health", "asks Redis once for 100 requests at once"]],
   // Somebody who wants to be an admin
@@ -131,9 +119,6 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
   ],
   "locking the admin out with wrong tokens": [["gateway/admin-gate", "the right one passes"]],
   "changing limits or blocks with `TAKE_TOKEN`": [["operate/take", "opens to its own token"]],
-  "settling a reservation twice, or one that is made up or older than 10 minutes": [
-    ["operate/take", "cannot be changed or made up"],
-  ],
   "a wrong token of Cloudflare Access": [["gateway/admin-gate", "Cloudflare Access lets people in"]],
   "a foreign page in an admin's browser": [
     ["gateway/admin-gate", "must come from the same origin"],
@@ -176,4 +161,40 @@ export const PROOFS: Readonly<Record<string, readonly (readonly [file: string, t
   ],
   "an origin that leads back to the gateway": [["gateway/loop", "its own address"]],
   "a policy that a client can evade at will": [["kernel/config/warnings", "a policy that a client can leave"]],
+};
+
+/** What the page leaves out, because nobody asks for it. It holds all the same. */
+export const ALSO: Proofs = {
+  "case, dots and ports in `Host`": [
+    ["kernel/http/match", "the host of %s counts against"],
+    ["adapters/express", "what is matched"],
+  ],
+  "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
+  "braces, NUL or line ends in a key": [
+    ["kernel/request/hash", "that only cut the same text"],
+    ["gateway/service", "writes under no region that is no name"],
+  ],
+  "deep nesting, or thousands of names": [["features/rpc/calls", "in linear time"]],
+  "settling a reservation twice, or one that is made up or older than 10 minutes": [
+    ["operate/take", "cannot be changed or made up"],
+  ],
+  "a key in a header that `Connection` hides from your origin": [
+    ["gateway/bypass", "a field that the client's Connection names"],
+    ["gateway/bypass", "naming it in Connection"],
+  ],
+  "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
+  "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
+  "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
+  "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
+  "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
+  "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
+  "an object instead of a key, by RPC": [["gateway/service", "refuses keys that are no text"]],
+  "broken requests": [["gateway/hostile-input", "every head gets one answer"]],
+  "any other method, path or headers": [["worker/fuzz", "of any method, path and headers"]],
+  "a forged `Headgate-Via`": [["gateway/loop", "a mark of a client's own choice"]],
+  "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
+  "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
+  "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
+  "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
+  "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
 };

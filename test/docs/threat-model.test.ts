@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { PROOFS } from "./proofs.ts";
+import { ALSO, PROOFS } from "./proofs.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const ENDINGS = [".test.ts", ".long.test.ts", ".ts"];
@@ -21,7 +21,7 @@ it("has rows, and the list has a test for each", () => {
 });
 
 describe("the tests are there of", () => {
-  it.each(Object.entries(PROOFS))("%s", (_, proofs) => {
+  it.each(Object.entries({ ...PROOFS, ...ALSO }))("%s", (_, proofs) => {
     expect(proofs).not.toHaveLength(0);
     for (const [name, title] of proofs) {
       expect(title.length).toBeGreaterThanOrEqual(10);
