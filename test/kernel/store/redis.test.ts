@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, inject, it, vi } from "vitest";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import { describeStore } from "../../../src/testing/describe-store.ts";
-import { batchedFetch } from "../../support/redis/batched-fetch.ts";
+import { batchedFetch } from "../../support/redis/batched.ts";
 
 let redis: Redis;
 beforeAll(() => {
