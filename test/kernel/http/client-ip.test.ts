@@ -27,9 +27,7 @@ describe("an entry of a field", () => {
   const warn = () => vi.spyOn(console, "warn").mockImplementation(() => {});
 
   it.each<[hops: number | undefined, list: string, found: string]>([
-    [undefined, "192.0.2.1", "192.0.2.1"],
     [undefined, "10.6.6.6, 192.0.2.1", "192.0.2.1"],
-    [1, "10.6.6.6,192.0.2.1", "192.0.2.1"],
     [2, "10.6.6.6, 192.0.2.1, 10.0.0.1", "192.0.2.1"],
     [3, "192.0.2.1,10.0.0.2,10.0.0.1", "192.0.2.1"],
     [1, "unknown, 2001:db8::1", "2001:db8::1"],
@@ -43,7 +41,6 @@ describe("an entry of a field", () => {
 
   it.each<[hops: number, list: string | undefined, why: string]>([
     [1, undefined, "nothing"],
-    [2, "192.0.2.1", "nothing"],
     [3, "192.0.2.2, 192.0.2.1", "nothing"],
     [2, ",192.0.2.1", "nothing"],
     [1, "192.0.2.1,", "nothing"],
@@ -83,7 +80,6 @@ describe("behind proxies that are known by their addresses", () => {
   it.each<[peer: string, list: string | undefined, found: string | undefined]>([
     // The peer is the client: whatever it writes is not read.
     ["192.0.2.1", "10.0.0.9", "192.0.2.1"],
-    ["192.0.2.1", undefined, "192.0.2.1"],
     ["10.0.0.1", undefined, "10.0.0.1"],
     ["::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"],
     ["127.0.0.1", "203.0.113.9, 192.0.2.1, 172.16.0.3,[fd00::1]:443", "192.0.2.1"],
@@ -122,7 +118,6 @@ describe("behind proxies that are known by their addresses", () => {
     ["for=203.0.113.9, ;", undefined],
     ["for=203.0.113.9, for = 192.0.2.1", undefined],
     ["for=203.0.113.9, proto=https", undefined],
-    ["for=203.0.113.9, for=unknown", undefined],
     ["for=203.0.113.9, for=_hidden", undefined],
     ["for=203.0.113.9;for=192.0.2.1", undefined],
     // A client opens a quote, and a proxy adds its entry behind that.
@@ -157,16 +152,6 @@ describe("behind proxies that are known by their addresses", () => {
     const by = (peer: string) =>
       read({ header: FORWARDED, trust: ["203.0.113.0/24"] }, { [FORWARDED]: "192.0.2.1", "CF-Connecting-IP": peer });
     expect([by("203.0.113.7"), by("198.51.100.7")]).toEqual(["192.0.2.1", "198.51.100.7"]);
-  });
-
-  it.each<[object, string]>([
-    [{ trust: [] }, "trust to be a list of ranges"],
-    [{ trust: "private" }, "trust to be a list of ranges"],
-    [{ trust: ["public"] }, 'trust to have an IPv4 or IPv6 range, for example "10.0.0.0/8"'],
-    [{ trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
-    [{ trust: ["private"], hops: 1 }, "either hops or trust"],
-  ])("%j is refused", (more, message) => {
-    expect(() => read({ header: FORWARDED, ...more } as never)).toThrow(message);
   });
 });
 
@@ -223,22 +208,6 @@ describe("without clientIp", () => {
   });
 });
 
-it("a policy exempts the addresses that clientIp names, and none that a client writes", async () => {
-  const policies = [{ name: "one", key: "ip", exempt: ["10.0.0.0/8"], limits: [{ limit: 1, window: "1h" }] }] as const;
-  const limiter = createLimiter({ policies, store: memoryStore() });
-  const worker = withRateLimit(() => new Response("ok"), limiter, { clientIp: { header: FORWARDED } });
-  const ask = async (headers: Record<string, string>) =>
-    (await worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} })).status;
-  const forged = { "CF-Connecting-IP": "10.0.0.1", [FORWARDED]: "10.0.0.1, 192.0.2.1" };
-  expect([await ask(forged), await ask(forged)]).toEqual([200, 429]);
-  const inside = { [FORWARDED]: "192.0.2.1, 10.0.0.1" };
-  expect([await ask(inside), await ask(inside)]).toEqual([200, 200]);
-  const silent = withRateLimit(() => new Response("ok"), limiter);
-  await expect(async () =>
-    silent.fetch(new Request("https://app.example/"), undefined, { waitUntil() {} }),
-  ).rejects.toThrow("ERR_CLIENT_IP");
-});
-
 it.each<[unknown, string]>([
   ["ip", 'found "ip"'],
   [null, "found null"],
@@ -249,6 +218,10 @@ it.each<[unknown, string]>([
   [{ header: "x-real-ip", hops: 0 }, "hops to be an integer from 1 to 32; found 0"],
   [{ header: "x-real-ip", hops: 1.5 }, "found 1.5"],
   [{ header: "x-real-ip", hops: "1" }, 'found "1"'],
+  [{ header: FORWARDED, trust: [] }, "trust to be a list of ranges"],
+  [{ header: FORWARDED, trust: "private" }, "trust to be a list of ranges"],
+  [{ header: FORWARDED, trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
+  [{ header: FORWARDED, trust: ["private"], hops: 1 }, "either hops or trust"],
 ])("%j is refused when the middleware is made", (clientIp, message) => {
   const limiter = createLimiter({
     policies: [{ name: "a", limits: [{ limit: 1, window: "1h" }] }],

@@ -1,22 +1,13 @@
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { errorResponse, ProblemType, prefersHtml, problemResponse } from "../../../src/kernel/http/problem.ts";
 
 const accepting = (accept: string) =>
   prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
-describe("a page in place of JSON", () => {
-  it("is for a browser's Accept", () => {
-    expect([accepting(BROWSER), accepting("*/*"), accepting("text/html, application/json")]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-  });
-
-  it("is not for one of 64 KiB, which takes ms to take apart", () => {
-    expect(accepting(`${BROWSER},${"a/b,".repeat(16_384)}`)).toBe(false);
-  });
+it("a page in place of JSON is for a browser's Accept, and not for one of 64 KiB, which takes ms to take apart", () => {
+  const accepts = [BROWSER, "*/*", "text/html, application/json", `${BROWSER},${"a/b,".repeat(16_384)}`];
+  expect(accepts.map(accepting)).toEqual([true, false, false, false]);
 });
 
 it.each([

@@ -11,7 +11,6 @@ it.each([
   ["then the country's", undefined, NAMES, { ...here, colo: "MUC" }, "germany"],
   ["then the continent's", undefined, NAMES, { colo: "CDG", country: "FR", continent: "EU" }, "europe"],
   ["else the code of the continent", undefined, NAMES, { colo: "EWR", country: "US", continent: "NA" }, "NA"],
-  ["the code of the continent without names", undefined, NONE, here, "EU"],
   ["local where Cloudflare says nothing", undefined, NAMES, undefined, "local"],
   // Another Worker that calls this one can put any value into `cf`.
   ["local where the continent is no name", undefined, NONE, { continent: "eu#5:60000" }, "local"],
