@@ -13,35 +13,24 @@ describe("a policy", () => {
   it("has a default for everything but its name and limits", () => {
     expect(policiesOf({ name: "api", limits })).toEqual([
       {
-        name: "api",
-        match: {},
-        key: ["ip"],
-        cost: [],
-        consistency: "strict",
-        mode: "enforce",
-        onStoreFailure: "local",
-        documented: true,
+        ...{ name: "api", match: {}, key: ["ip"], cost: [], consistency: "strict", mode: "enforce" },
+        ...{ onStoreFailure: "local", documented: true },
         limits: [
           {
-            id: "api",
-            algorithm: "sliding-window",
-            scope: "global",
-            kind: Kind.weighted,
-            limit: 10,
-            bucketMs: 1000,
-            buckets: 1,
+            ...{ id: "api", algorithm: "sliding-window", scope: "global" },
+            ...{ kind: Kind.weighted, limit: 10, bucketMs: 1000, buckets: 1 },
           },
         ],
       },
     ]);
   });
 
-  it.each(["a", "0", "a-", "api-v1-users-0123456789abcdefgh", "a".repeat(32)])("may be called %s", (name) => {
-    expect(policiesOf({ name, limits })[0]?.limits[0]?.id).toBe(name);
-  });
-
-  it.each(["", "-a", "A", "a_b", "a b", "a:b", "{a}", "ä", "a".repeat(33), 7, null])("may not be called %j", (name) => {
-    expect(mistakesOf({ name, limits })).toMatchObject([{ code: "ERR_POLICY_NAME", path: "policies[0].name" }]);
+  it("may have such a name, and no other", () => {
+    const names = ["0", "a-", "a".repeat(32)];
+    expect(names.map((name) => policiesOf({ name, limits })[0]?.limits[0]?.id)).toEqual(names);
+    for (const name of ["", "-a", "A", "a_b", "a:b", "{a}", "ä", "a".repeat(33), 7]) {
+      expect(mistakesOf({ name, limits })).toMatchObject([{ code: "ERR_POLICY_NAME", path: "policies[0].name" }]);
+    }
   });
 
   it("may have eight limits", () => {
@@ -49,16 +38,6 @@ describe("a policy", () => {
     expect(policiesOf({ name: "api", limits: eight })[0]?.limits.map(({ id }) => id)).toEqual(
       eight.map((_, n) => `api-${n + 1}`),
     );
-  });
-
-  it.each([
-    [{ limit: 1, window: "1ms" }],
-    [{ limit: 1_000_000_000, window: "1m" }],
-    [{ limit: 1, window: "31d", buckets: 60 }],
-    // 2^53 - 1 = 6361 * 69431 * 20394401.
-    [{ limit: 20_394_401, window: `${6361 * 69_431}ms` }],
-  ])("may have the limit %j", (limit) => {
-    expect(mistakesOf({ name: "api", limits: [limit] })).toEqual([]);
   });
 });
 

@@ -1,25 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
-import { warningsOf, writePolicy } from "../../../src/features/configuration.ts";
+import { warningsOf } from "../../../src/features/configuration.ts";
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
-import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { checkedPolicies } from "../../features/live/policies.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const limits = [{ limit: 10, window: "1m" }] as const;
-const usd = { unit: "usd", prices: { default: { input: 1, output: 2 } } } as const;
 
 const policiesOf = (...input: unknown[]) => checkedPolicies(input);
 
 describe("overflow", () => {
-  it("is the name of a policy", () => {
-    const [plan, team] = policiesOf({ name: "plan", limits, overflow: "team" }, { name: "team", limits });
-    expect(plan).toMatchObject({ overflow: "team", chain: [{ name: "team" }] });
-    expect(plan).not.toHaveProperty("isOverflow");
-    expect(team).toMatchObject({ name: "team", isOverflow: true });
-  });
-
   it("gives the chain what it takes over from the policy that matches", () => {
     const [plan] = policiesOf(
       {
@@ -30,25 +21,11 @@ describe("overflow", () => {
       { name: "credits", key: ["global"], limits: [{ algorithm: "fixed-window", limit: 5, window: "1d" }] },
     );
     const [team, credits] = plan!.chain!;
+    expect(plan).not.toHaveProperty("isOverflow");
     const taken = { onStoreFailure: "deny", refusal: { status: 402 }, isOverflow: true };
     expect(team).toMatchObject({ name: "team", key: ["header:x-team"], documented: false, ...taken });
     expect(credits).toMatchObject({ name: "credits", key: ["global"], ...taken });
     expect(plan!.chain).toHaveLength(2);
-  });
-
-  it("is written and read back", () => {
-    const written = [
-      { name: "plan", limits, meter: usd, overflow: "team" },
-      { name: "team", limits, meter: usd },
-    ].map((one) => ({ ...one, limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }));
-    const policies = policiesOf(...written);
-    expect(policiesOf(...policies.map(writePolicy))).toEqual(policies);
-  });
-
-  it("is never matched by a request", () => {
-    const match = compileMatcher(policiesOf({ name: "plan", limits, overflow: "team" }, { name: "team", limits }));
-    const request = new Request("https://api.example/");
-    expect(match(request).map(({ policy }) => policy.name)).toEqual(["plan"]);
   });
 });
 
