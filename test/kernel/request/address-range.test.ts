@@ -28,8 +28,6 @@ it.each<[range: string, inside: readonly string[], outside: readonly string[]]>(
 describe("what was expected in place of", () => {
   it.each([
     ["10.0.0.1/8", /^the first address of the range, "10\.0\.0\.0\/8", or one address without a prefix$/],
-    ["203.0.113.15/29", /"203\.0\.113\.8\/29"/],
-    ["2001:db8::1/32", /"2001:db8::\/32"/],
     ["2001:db8:0:ffff::/49", /"2001:db8:0:8000::\/49"/],
     ["::ffff:10.0.0.1/104", /"10\.0\.0\.0\/8"/],
     ["10.0.0.0/33", /^a prefix of at most 32 bits$/],
