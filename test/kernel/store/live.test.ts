@@ -4,18 +4,14 @@ import { describe, expect, it } from "vitest";
 import { findRedisServer } from "../../../scripts/machine/redis-server.ts";
 import { parseSettings } from "../../../src/features/configuration.ts";
 import type { Settings } from "../../../src/kernel/config/settings.ts";
-import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { LIVE_KEY } from "../../../src/kernel/core/layout.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
 import { redisNodes } from "../../../src/stores/store-from-env.ts";
-import { checkedPolicies } from "../../features/live/policies.ts";
 import { describeLiveStorage } from "../../support/cases/live-storage.ts";
-import { keyRequest } from "../../support/gateway/counter.ts";
-import { createLimiter, limiterOf } from "../../support/limiter.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { commandsOf } from "../../support/redis/command-stats.ts";
 import { privateRedisOfFile, startPrivateRedis } from "../../support/redis/private-redis.ts";
 
@@ -60,18 +56,6 @@ describe.runIf(isAlone)("in Redis", () => {
     expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hmget: 1 });
   });
 
-  it("is read and written although Redis has lost the script", async () => {
-    const { redis, live, calls } = await server();
-    await live.write("one", 0);
-    await redis.script("FLUSH");
-    calls.length = 0;
-    expect(await live.write("two", 1)).toBe(2);
-    await redis.script("FLUSH");
-    expect(await live.read(1)).toEqual({ version: 2, text: "two" });
-    expect(await live.read(2)).toBeUndefined();
-    expect(calls).toEqual(["evalsha", "eval", "evalsha", "eval", "evalsha"]);
-  });
-
   it("is read anew if it has vanished and another one has come to the same version", async () => {
     const { redis, rest, live } = await server();
     const other = redisPlace({ ...rest, timeoutMs }).live!;
@@ -102,7 +86,7 @@ describe.runIf(isAlone)("in Redis", () => {
     expect(await redis.lrange(LIVE_KEY, 0, -1)).toEqual(["a", "b"]);
   });
 
-  it.each(["", "seven", "-3", "1e999", "nan", "7.5", "9007199254740993", "{}"])(
+  it.each(["", "seven", "-3", "1e999", "7.5", "9007199254740993"])(
     "counts as version 0 if its version is %j, and is repaired by the next write",
     async (version) => {
       const { redis, live } = await server();
@@ -166,26 +150,6 @@ describe.runIf(isAlone)("in Redis", () => {
       expect(await patient).toEqual({ version: 1, text: "text" });
     }
   });
-
-  it("costs a cold isolate without a document one call", async () => {
-    const { redis, rest } = await server();
-    const policies = checkedPolicies([{ name: "api", limits: [{ limit: 5, window: "1h" }] }]);
-    const reader = () =>
-      limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), liveRefreshMs: 30_000 }).live!;
-    await reader().refresh();
-    const cold = reader();
-    expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
-    expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
-    expect(await redis.exists(LIVE_KEY)).toBe(0);
-  });
-
-  it("is not in the way of a decision, whatever its key holds", async () => {
-    const { redis, rest } = await server();
-    await redis.set(LIVE_KEY, "text");
-    const limit = { kind: Kind.weighted, limit: 5, bucketMs: 60_000, buckets: 1 };
-    const reply = await redisPlace({ ...rest, timeoutMs }).take({ keys: [keyRequest("k", [limit])], flag: Flag.take });
-    expect(reply.allowed).toBe(true);
-  });
 });
 
 const ADMIN = { ADMIN_TOKEN: "an admin token of 32 characters!".replaceAll(" ", "-") };
@@ -195,13 +159,7 @@ function settingsOf(nodes: readonly { readonly name: string; readonly token: str
   const secrets = Object.fromEntries(nodes.map(({ name, token }) => [`TOKEN_${name}`, token]));
   const REDIS_NODES = nodes.map((node) => ({ ...node, token: `TOKEN_${node.name}` }));
   const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
-  const parsed = parseSettings({
-    POLICIES,
-    REDIS_NODES,
-    KEY_SECRET: "a key secret of the operator",
-    ...secrets,
-    ...more,
-  });
+  const parsed = parseSettings({ POLICIES, REDIS_NODES, KEY_SECRET: "sixteen letters!", ...secrets, ...more });
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   return parsed.value;
 }
