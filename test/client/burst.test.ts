@@ -2,11 +2,9 @@
 // take at most one random wait longer. Time is virtual, so that a seed always gives the same run.
 
 import { expect, it, vi } from "vitest";
-import { fetchWithBackoff } from "../../src/client/index.ts";
 import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { backingOff, type Client, naive, release } from "./crowd.ts";
-import { answer, scripted, URL_OF_API } from "./scripted.ts";
 
 // Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
 vi.setConfig({ testTimeout: 120_000 });
@@ -54,10 +52,4 @@ it.each(cases)("$algorithm, $workMs ms of work", async ({ limit, workMs }) => {
     expect(ours.tookMs).toBeLessThanOrEqual(addedMs + Math.min(...theirs.map(({ tookMs }) => tookMs)));
     expect(ours.refusals).toBeLessThan(Math.min(...theirs.map(({ refusals }) => refusals)));
   }
-});
-
-it("nothing is remembered between calls: what was left is no reason to wait", async () => {
-  const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=30' })]);
-  for (let i = 0; i < 3; i++) await fetchWithBackoff(URL_OF_API, undefined, options);
-  expect([sent.length, waitsMs]).toEqual([3, []]);
 });

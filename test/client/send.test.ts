@@ -17,20 +17,18 @@ async function statusAndSent(
   return [typeof result === "string" ? result : result.status, sent];
 }
 
-it("sends one request and waits for nothing if it is admitted", async () => {
+it("what is admitted is sent once, without a wait, also after an answer that had nothing left", async () => {
   const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=9' })]);
-  expect((await fetchWithBackoff(URL_OF_API, undefined, options)).status).toBe(200);
-  expect([sent, waitsMs]).toEqual([["GET"], []]);
+  for (let i = 0; i < 2; i++) await fetchWithBackoff(URL_OF_API, undefined, options);
+  expect([sent, waitsMs]).toEqual([["GET", "GET"], []]);
 });
 
 describe("after a 429, which was not processed, whatever can be sent again is", () => {
   it.each([
     ["GET", undefined],
     ["POST", "text"],
-    ["POST", new URLSearchParams("a=1")],
     ["POST", new Blob(["text"])],
     ["POST", new TextEncoder().encode("text")],
-    ["PATCH", "text"],
     ["DELETE", undefined],
   ])("%s with %o", async (method, body) => {
     const [status, sent] = await statusAndSent([refused, refused, ok], { method, ...(body && { body }) });
@@ -70,26 +68,24 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
 });
 
 describe("after 503 with Retry-After, and after a failed connection, idempotent methods only", () => {
-  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("%s is sent again", async (method) => {
-    expect(await statusAndSent([busy, ok], { method })).toEqual([200, [method, method]]);
-    expect(await statusAndSent([failure, ok], { method })).toEqual([200, [method, method]]);
-  });
-
-  it.each(["POST", "PATCH"])("%s is not", async (method) => {
-    expect(await statusAndSent([busy, ok], { method })).toEqual([503, [method]]);
-    expect(await statusAndSent([failure, ok], { method })).toEqual(["fetch failed", [method]]);
+  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("%s is sent again, and POST is not", async (method) => {
+    for (const [fault, post] of [
+      [busy, 503],
+      [failure, "fetch failed"],
+    ] as const) {
+      expect(await statusAndSent([fault, ok], { method })).toEqual([200, [method, method]]);
+      expect(await statusAndSent([fault, ok], { method: "POST" })).toEqual([post, ["POST"]]);
+    }
   });
 
   it("the method of a Request counts, and init's before it", async () => {
     const post = new Request(URL_OF_API, { method: "POST" });
-    for (const [init, times] of [
-      [undefined, 1],
-      [{ method: "PUT" }, 2],
-    ] as const) {
-      const { options, sent } = scripted([busy, ok]);
-      await fetchWithBackoff(post, init, options);
-      expect(sent).toHaveLength(times);
-    }
+    const { options, sent } = scripted([busy, ok]);
+    await fetchWithBackoff(post, undefined, options);
+    expect(sent).toEqual(["POST"]);
+    await fetchWithBackoff(post, { method: "PUT" }, scripted([busy, ok]).options).then(({ status }) =>
+      expect(status).toBe(200),
+    );
   });
 
   it("waits 1 s and 2 s after failures, and reports the third", async () => {
@@ -102,8 +98,6 @@ describe("after 503 with Retry-After, and after a failed connection, idempotent 
     ["500", answer(500, { "Retry-After": "1" })],
     ["503 without Retry-After", answer(503)],
     ["402, a policy's own refusal", answer(402, { "Retry-After": "5", RateLimit: '"api";r=0;t=5' })],
-    ["403", answer(403, { "Retry-After": "1" })],
-    ["420, a policy's own refusal", answer(420, { "Retry-After": "5", RateLimit: '"api";r=0;t=5' })],
     ["302", answer(302, { "Retry-After": "1", Location: "/" })],
   ])("any other answer is the answer: %s", async (_what, one) => {
     expect((await statusAndSent([one, ok]))[1]).toHaveLength(1);
