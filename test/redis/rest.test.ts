@@ -53,27 +53,19 @@ it("is a timeout as soon as the time is up, whatever the work does with the fail
   expect(error.code).toBe("TIMEOUT");
 });
 
-it("hands on an answer that arrives too late", async () => {
+it.each([
+  ["hands on an answer", 200, '{"result":"PONG"}', "PONG"],
+  ["reports nothing of a refusal", 400, '{"error":"READONLY a-key"}', undefined],
+])("%s that arrives too late", async (_what, status, body, late) => {
   const outOfTime = Promise.withResolvers<void>();
   const { url } = await startOrigin(async (_request, response) => {
     await outOfTime.promise;
-    response.end('{"result":"PONG"}');
+    response.writeHead(status).end(body);
   });
   const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
   outOfTime.resolve();
   expect(error.code).toBe("TIMEOUT");
-  expect(await error.timeout!.answer).toBe("PONG");
-});
-
-it("reports nothing of a refusal that arrives after the time budget", async () => {
-  const outOfTime = Promise.withResolvers<void>();
-  const { url } = await startOrigin(async (_request, response) => {
-    await outOfTime.promise;
-    response.writeHead(400).end('{"error":"READONLY a-key"}');
-  });
-  const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
-  outOfTime.resolve();
-  expect(await error.timeout!.answer).toBeUndefined();
+  expect(await error.timeout!.answer).toBe(late);
 });
 
 it("gives up a request that has no answer 2 s after its time, and no other request of the same client", async () => {
