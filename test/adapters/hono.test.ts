@@ -28,13 +28,8 @@ const policy = (name: string, limit: number): PolicyInput => ({
 describe("an answer keeps its headers and gets ours", () => {
   const app = new Hono().use(rateLimit(limiterOf(policy("all", 1_000))));
   const own = { "X-Own": "1" };
-  app.get("/set", (c) => {
-    c.header("X-Own", "1");
-    return c.text("set");
-  });
-  app.get("/error", () => {
-    throw new Error("handler");
-  });
+  app.get("/set", (c) => c.text("set", 200, own));
+  app.get("/error", () => Promise.reject(new Error("handler")));
   app.get("/exception", () => {
     throw new HTTPException(418, { res: new Response("teapot", { status: 418, headers: own }) });
   });
@@ -58,48 +53,38 @@ describe("a refusal", () => {
   const STRANGER = "https://stranger.example";
   const CORS = { origin: PAGE, credentials: true };
 
-  /** The CORS headers of the app's second answer, which is a refusal. */
-  async function refusalTo(app: Hono, origin: string) {
-    const ask = () => app.request("/", { headers: { Origin: origin } });
-    await ask();
-    const refused = await ask();
-    expect(refused.status).toBe(429);
-    return {
-      origin: refused.headers.get("Access-Control-Allow-Origin"),
-      credentials: refused.headers.get("Access-Control-Allow-Credentials"),
-      vary: refused.headers.get("Vary")?.split(", ") ?? [],
-    };
-  }
-
-  it.each<[string, string, () => Hono, { origin: string | null; credentials: string | null }]>([
-    ["the page that cors() allowed", PAGE, () => new Hono().use(cors(CORS)), { origin: PAGE, credentials: "true" }],
-    ["no page that cors() rejected", STRANGER, () => new Hono().use(cors(CORS)), { origin: null, credentials: "true" }],
-    ["any page after cors() for any", STRANGER, () => new Hono().use(cors()), { origin: "*", credentials: null }],
-    ["no page without cors()", PAGE, () => new Hono(), { origin: null, credentials: null }],
-  ])("is for %s", async (_whom, origin, appWith, expected) => {
+  it.each<[string, string, () => Hono, origin: string | null, credentials: string | null]>([
+    ["the page that cors() allowed", PAGE, () => new Hono().use(cors(CORS)), PAGE, "true"],
+    ["no page that cors() rejected", STRANGER, () => new Hono().use(cors(CORS)), null, "true"],
+    ["any page after cors() for any", STRANGER, () => new Hono().use(cors()), "*", null],
+    ["no page without cors()", PAGE, () => new Hono(), null, null],
+  ])("is for %s", async (_whom, from, appWith, origin, credentials) => {
     const app = appWith();
     app.use(rateLimit(limiterOf(policy("one", 1))));
     app.get("/", (c) => c.text("ok"));
-    expect(await refusalTo(app, origin)).toMatchObject(expected);
+    const ask = () => app.request("/", { headers: { Origin: from } });
+    await ask();
+    const { status, headers } = await ask();
+    const told = ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"].map((name) => headers.get(name));
+    expect([status, ...told]).toEqual([429, origin, credentials]);
   });
 
   const OF_THE_ANSWER = {
     "Cache-Control": "public, max-age=3600",
-    "CDN-Cache-Control": "max-age=3600",
-    "Cloudflare-CDN-Cache-Control": "max-age=3600",
-    "Surrogate-Control": "max-age=3600",
-    ETag: '"v1"',
-    "Last-Modified": "Sat, 21 Nov 2026 00:00:00 GMT",
-    Expires: "Sun, 22 Nov 2026 00:00:00 GMT",
-    Age: "5",
-    "Content-Encoding": "gzip",
-    "Content-Length": "3",
-    "Content-Disposition": "attachment",
-    "Content-Language": "de",
-    "Content-Location": "/v1",
-    "Content-Range": "bytes 0-2/3",
-    "Accept-Ranges": "bytes",
-    "Repr-Digest": "sha-256=:AAAA:",
+    ...Object.fromEntries(
+      [
+        ...[
+          "CDN-Cache-Control",
+          "Cloudflare-CDN-Cache-Control",
+          "Surrogate-Control",
+          "ETag",
+          "Last-Modified",
+          "Expires",
+        ],
+        ...["Age", "Content-Encoding", "Content-Length", "Content-Disposition", "Content-Language", "Content-Location"],
+        ...["Content-Range", "Accept-Ranges", "Repr-Digest"],
+      ].map((name) => [name, "3"]),
+    ),
   };
   const OF_THE_APP = {
     "Content-Security-Policy": "default-src 'self'",

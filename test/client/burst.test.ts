@@ -53,3 +53,25 @@ it.each(cases)("$algorithm, $workMs ms of work", async ({ limit, workMs }) => {
     expect(ours.refusals).toBeLessThan(Math.min(...theirs.map(({ refusals }) => refusals)));
   }
 });
+
+it("100 strangers are all admitted soon, with few requests, whatever the moment of the second", async () => {
+  for (const seed of firstOf([1, 2, 3, 4])) {
+    const at = { clients: 100, limit: 10, seed, phaseMs: 230 * (seed - 1) };
+    const [ours, theirs] = [await release(backingOff(), at), await release(naive, at)];
+    expect(ours.admitted).toBe(100);
+    // 10 clients are admitted at once, and 10 more each second.
+    expect(ours.tookMs).toBeLessThan(2.5 * 9_000);
+    expect(ours.requests).toBeLessThan(3 * 100);
+    expect(ours.peak).toBeLessThanOrEqual(5 * Math.min(10, (ours.requests * 1000) / ours.tookMs));
+    expect(theirs.requests).toBeGreaterThan(2 * ours.requests);
+    expect(theirs.peak).toBeGreaterThan(2 * ours.peak);
+  }
+});
+
+it("a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each", async () => {
+  const patient = backingOff({ timeBudgetMs: 600_000, maxRetries: 100 });
+  const outcome = await release(patient, { clients: 600, limit: 10, seed: 1 });
+  expect(outcome.admitted).toBe(600);
+  expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
+  expect(outcome.requests).toBeLessThan(10 * 600);
+});

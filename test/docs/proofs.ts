@@ -11,12 +11,12 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "in such a field also chooses a cost"],
   ],
   "another spelling of a path: `//LOGIN`, `/%6cogin`": [
-    ["kernel/http/match", "%s counts against /login"],
+    ["kernel/http/match", "%s counts against %j"],
     ["kernel/http/match", "is the same when it is encoded"],
   ],
   "a path encoded twice, an encoded slash": [["gateway/bypass", "what is not counted as a path is not that path"]],
   "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
+    ["kernel/http/match", "host %s matches %s"],
     ["adapters/express", "what is matched"],
   ],
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": [["gateway/origin", "tells the origin the"]],
@@ -187,7 +187,7 @@ export const ALSO: Proofs = {
   "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
   "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
   "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
-  "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
+  "very long hosts": [["kernel/http/match", "a host of dots is read at once"]],
   "an object instead of a key, by RPC": [["gateway/service", "refuses keys that are no text"]],
   "broken requests": [["gateway/hostile-input", "every head gets one answer"]],
   "any other method, path or headers": [["worker/fuzz", "of any method, path and headers"]],

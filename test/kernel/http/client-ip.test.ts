@@ -146,20 +146,12 @@ describe("behind proxies that are known by their addresses", () => {
     expect(read({ header: "forwarded" }, headers)).toBe("2001:db8::1");
     expect(read({ header: "Forwarded", hops: 2 }, headers)).toBe("192.0.2.1");
   });
-
-  it("on Workers the peer is the one that Cloudflare saw", () => {
-    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-    const by = (peer: string) =>
-      read({ header: FORWARDED, trust: ["203.0.113.0/24"] }, { [FORWARDED]: "192.0.2.1", "CF-Connecting-IP": peer });
-    expect([by("203.0.113.7"), by("198.51.100.7")]).toEqual(["192.0.2.1", "198.51.100.7"]);
-  });
 });
 
 describe("the connection", () => {
   it.each<[where: string, platform: unknown, found: string | undefined]>([
     ["@hono/node-server and Express", { incoming: { socket: { remoteAddress: "192.0.2.1" } } }, "192.0.2.1"],
     ["a link-local address", { incoming: { socket: { remoteAddress: "fe80::1%eth0" } } }, "fe80::1"],
-    ["an interface of Docker", { incoming: { socket: { remoteAddress: "fe80::1%br-1a2b" } } }, "fe80::1"],
     ["Deno", { remoteAddr: { transport: "tcp", hostname: "192.0.2.1", port: 1 } }, "192.0.2.1"],
     ["Bun", { requestIP: () => ({ address: "192.0.2.1", family: "IPv4", port: 1 }) }, "192.0.2.1"],
     ["Bun, as Hono passes it on", { server: { requestIP: () => ({ address: "192.0.2.1" }) } }, "192.0.2.1"],
@@ -197,26 +189,15 @@ describe("without clientIp", () => {
     }
     expect((await ask(wrapped(), { Authorization: "Bearer ann" })).status).toBe(200);
   });
-
-  it("on Workers, Cloudflare's edge says it", async () => {
-    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-    const worker = wrapped();
-    const statuses = [];
-    for (const _ of [1, 2, 3]) statuses.push((await ask(worker, forged)).status);
-    expect(statuses).toEqual([200, 200, 429]);
-    expect((await ask(worker, { "CF-Connecting-IP": "192.0.2.2" })).status).toBe(200);
-  });
 });
 
 it.each<[unknown, string]>([
   ["ip", 'found "ip"'],
   [null, "found null"],
-  [{}, "found {}"],
   [{ header: "" }, "found {"],
   [{ header: "x forwarded" }, "found {"],
   [{ header: "x-real-ip", hop: 2 }, "found {"],
   [{ header: "x-real-ip", hops: 0 }, "hops to be an integer from 1 to 32; found 0"],
-  [{ header: "x-real-ip", hops: 1.5 }, "found 1.5"],
   [{ header: "x-real-ip", hops: "1" }, 'found "1"'],
   [{ header: FORWARDED, trust: [] }, "trust to be a list of ranges"],
   [{ header: FORWARDED, trust: "private" }, "trust to be a list of ranges"],

@@ -84,6 +84,18 @@ describe("the fields", () => {
     expect([headers.get("Retry-After"), headers.get("Vary")]).toEqual(["60", null]);
   });
 
+  it.each([
+    ["60s", null],
+    ["61s", "false"],
+  ] as const)("tell SDKs not to wait for longer than 60 s: %s", async (window, shouldRetry) => {
+    const log: PolicyInput = policy("api", [{ algorithm: "sliding-log", limit: 1, window }]);
+    const { headers } = await refused([log], { headers: { Origin: "https://page.example" } });
+    const exposed = headers.get("Access-Control-Expose-Headers")!.split(", ");
+    expect([headers.get("X-Should-Retry"), exposed.includes("X-Should-Retry")]).toEqual([shouldRetry, !!shouldRetry]);
+    expect(headers.get("retry-after-ms")).toBe(`${window.slice(0, -1)}000`);
+    expect(exposed).toEqual(expect.arrayContaining(["Retry-After", "retry-after-ms"]));
+  });
+
   it("say a day at most, and the body says how long it is", async () => {
     const monthly = { name: "api", key: "global", limits: [{ limit: 1, window: "31d" }] } as const;
     const answer = await refused([monthly]);

@@ -21,34 +21,28 @@ it("the id of a record", () => {
   expect(blocksOf(PAGE)[0]!.text).toBe(`id = (a * ${ID_BUCKETS} + buckets) * ${ID_KINDS} + kind\n`);
 });
 
-it("a fixed window and a token bucket", async () => {
-  const limits: LimitSpec[] = [
-    { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
-    { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
-  ];
-  const key = `${KEY}-quota`;
+// The first dump of the page is that of docs/architecture.md.
+it.each<[what: string, dump: number, limits: LimitSpec[]]>([
+  [
+    "a fixed window and a token bucket",
+    1,
+    [
+      { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
+      { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
+    ],
+  ],
+  [
+    "a calendar limit",
+    2,
+    [{ kind: Kind.calendar, limit: 10_000, window: "month", zone: "America/Los_Angeles", firstDay: 15 }],
+  ],
+])("%s", async (_what, dump, limits) => {
+  const key = `${KEY}-${dump}`;
   for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
-
   const dumps = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text));
-  // The first one is that of docs/architecture.md.
   expect(dumps).toHaveLength(3);
-  const [, dump] = dumps.map(({ text }) => text.replaceAll(/ {2}.*$/gm, ""));
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump!.replaceAll(/\s/g, ""));
-});
-
-it("a calendar limit", async () => {
-  const calls: LimitSpec = {
-    kind: Kind.calendar,
-    limit: 10_000,
-    window: "month",
-    zone: "America/Los_Angeles",
-    firstDay: 15,
-  };
-  const key = `${KEY}-calls`;
-  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, [calls])], flag: Flag.take }, nowMs);
-  const { text } = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text))[2]!;
-  const dump = text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump);
+  const bytes = dumps[dump]!.text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(bytes);
 });
 
 it("limit keys", async () => {
