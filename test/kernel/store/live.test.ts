@@ -2,18 +2,15 @@
 
 import { describe, expect, it } from "vitest";
 import { findRedisServer } from "../../../scripts/machine/redis-server.ts";
-import { parseSettings } from "../../../src/features/configuration.ts";
-import type { Settings } from "../../../src/kernel/config/settings.ts";
 import { LIVE_KEY } from "../../../src/kernel/core/layout.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { redisNodes } from "../../../src/stores/store-from-env.ts";
 import { describeLiveStorage } from "../../support/cases/live-storage.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { commandsOf } from "../../support/redis/command-stats.ts";
-import { privateRedisOfFile, startPrivateRedis } from "../../support/redis/private-redis.ts";
+import { privateRedisOfFile } from "../../support/redis/private-redis.ts";
 
 describe("in memory", () => describeLiveStorage(memoryLive));
 
@@ -111,31 +108,6 @@ describe.runIf(isAlone)("in Redis", () => {
     expect(await live.read(found.version)).toEqual({ version: found.version + 1, text: "two" });
   });
 
-  it("lies on the first node without a region, or on the one with live = true, whatever comes before it", async () => {
-    const own = () => server(() => startPrivateRedis());
-    const [a, b, eu] = [await own(), await own(), await own()];
-    const [one, other, region] = [
-      { name: "a", ...a.rest },
-      { name: "b", ...b.rest },
-      { name: "eu", ...eu.rest, region: "eu" },
-    ];
-    const { redis } = settingsOf([region, one, other], {});
-    await redisNodes({ ...redis!, timeoutMs }).live!.write("text", 0);
-    const places = () => Promise.all([a, b, eu].map(({ redis }) => redis.exists(LIVE_KEY)));
-    expect(await places()).toEqual([1, 0, 0]);
-    for (const live of [
-      { ...other, live: true },
-      { ...region, live: true },
-    ]) {
-      const nodes = [one, other, region].map((node) => (node.name === live.name ? live : node));
-      const { live: storage } = redisNodes({ ...settingsOf(nodes, ADMIN).redis!, timeoutMs });
-      // Nothing is looked for in another place.
-      expect(await storage!.read()).toEqual({ version: 0, text: undefined });
-      await storage!.write("text", 0);
-    }
-    expect(await places()).toEqual([1, 1, 1]);
-  });
-
   it("may take longer than the time budget to be read, from Redis and from another far store", async () => {
     const { rest, hold, live } = await server();
     await live.write("text", 0);
@@ -151,15 +123,3 @@ describe.runIf(isAlone)("in Redis", () => {
     }
   });
 });
-
-const ADMIN = { ADMIN_TOKEN: "an admin token of 32 characters!".replaceAll(" ", "-") };
-
-/** The settings of these nodes, whose tokens are made secrets. */
-function settingsOf(nodes: readonly { readonly name: string; readonly token: string }[], more: object): Settings {
-  const secrets = Object.fromEntries(nodes.map(({ name, token }) => [`TOKEN_${name}`, token]));
-  const REDIS_NODES = nodes.map((node) => ({ ...node, token: `TOKEN_${node.name}` }));
-  const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
-  const parsed = parseSettings({ POLICIES, REDIS_NODES, KEY_SECRET: "sixteen letters!", ...secrets, ...more });
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value;
-}
