@@ -68,14 +68,14 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
 });
 
 describe("after 503 with Retry-After, and after a failed connection, idempotent methods only", () => {
-  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("%s is sent again, and POST is not", async (method) => {
-    for (const [fault, post] of [
-      [busy, 503],
-      [failure, "fetch failed"],
-    ] as const) {
-      expect(await statusAndSent([fault, ok], { method })).toEqual([200, [method, method]]);
-      expect(await statusAndSent([fault, ok], { method: "POST" })).toEqual([post, ["POST"]]);
+  it("which are sent again, and others are not", async () => {
+    for (const method of ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]) {
+      for (const fault of [busy, failure]) {
+        expect(await statusAndSent([fault, ok], { method })).toEqual([200, [method, method]]);
+      }
     }
+    expect(await statusAndSent([busy, ok], { method: "POST" })).toEqual([503, ["POST"]]);
+    expect(await statusAndSent([failure, ok], { method: "PATCH" })).toEqual(["fetch failed", ["PATCH"]]);
   });
 
   it("the method of a Request counts, and init's before it", async () => {
@@ -83,9 +83,8 @@ describe("after 503 with Retry-After, and after a failed connection, idempotent 
     const { options, sent } = scripted([busy, ok]);
     await fetchWithBackoff(post, undefined, options);
     expect(sent).toEqual(["POST"]);
-    await fetchWithBackoff(post, { method: "PUT" }, scripted([busy, ok]).options).then(({ status }) =>
-      expect(status).toBe(200),
-    );
+    const put = await fetchWithBackoff(post, { method: "PUT" }, scripted([busy, ok]).options);
+    expect(put.status).toBe(200);
   });
 
   it("waits 1 s and 2 s after failures, and reports the third", async () => {
@@ -142,13 +141,13 @@ describe("gives up", () => {
   });
 
   it.each([
-    ["60", 2, [60_000]],
-    ["61", 1, []],
-    ["9".repeat(400), 1, []],
-  ])("without a wait when the wait would pass the time budget: %s s", async (seconds, times, waits) => {
-    const { options, sent, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
+    ["60", [60_000]],
+    ["61", []],
+    ["9".repeat(400), []],
+  ])("without a wait when the wait would pass the time budget: %s s", async (seconds, waits) => {
+    const { options, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
     await fetchWithBackoff(URL_OF_API, undefined, options);
-    expect([sent.length, waitsMs]).toEqual([times, waits]);
+    expect(waitsMs).toEqual(waits);
   });
 
   it("a header says a day at most; with a budget of more, the body's wait holds", async () => {

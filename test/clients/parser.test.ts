@@ -34,8 +34,3 @@ it("reads the tightest limit, what remains of it and when that grows from mode `
     expect(parsed!.reset!.getTime()).toBeGreaterThan(sentAtMs);
   }
 });
-
-it("finds no numbers in mode `both`, because it takes RateLimit for its own draft's form: hence mode `legacy`", async () => {
-  const gateway = await startGateway({ policies: policies() });
-  expect(parseRateLimit(await gateway.fetch("/"))).toMatchObject({ limit: Number.NaN, remaining: Number.NaN });
-});

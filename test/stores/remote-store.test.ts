@@ -1,7 +1,6 @@
 // A store of one's own that is far away: slow, silent, failing or throwing.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
@@ -110,20 +109,15 @@ describe("a call", () => {
     expect(await timeout!.hasFailed).toBe(false);
   });
 
-  it("tells that no reply comes late: the store failed late, or never answers", async () => {
+  it.each<[what: string, trouble: () => unknown]>([
+    ["the store failed late", () => slow(300)().then(fail(new Error("late")))],
+    ["the store never answers", hang],
+  ])("tells that no reply comes late: %s", async (_, trouble) => {
     const { own, store } = opened();
-    own.trouble = async () => {
-      await slow(300)();
-      throw new Error("late");
-    };
-    const late = await failsAfter(250, store.take(request));
-    await vi.advanceTimersByTimeAsync(50);
-    expect([await late.timeout!.answer, await late.timeout!.hasFailed]).toEqual([undefined, true]);
-
-    own.trouble = hang;
-    const never = await failsAfter(250, store.take(request));
+    own.trouble = trouble;
+    const { timeout } = await failsAfter(250, store.take(request));
     await vi.advanceTimersByTimeAsync(250 + LATE_MS);
-    expect([await never.timeout!.answer, await never.timeout!.hasFailed]).toEqual([undefined, true]);
+    expect([await timeout!.answer, await timeout!.hasFailed]).toEqual([undefined, true]);
   });
 
   it("that fails with a StoreError fails with that very error", async () => {
@@ -156,15 +150,6 @@ describe("a call", () => {
     expect((await failureOf(throwing.take(request))).code).toBe("UNKNOWN");
     expect(await sync.take(request)).toBe(reply);
   });
-});
-
-it("has what an isolate adds: a limiter refuses from memory what the last reply makes certain", async () => {
-  const own = new StoreOfOnesOwn();
-  const store = remoteStore(own, { onBreakerChange() {} });
-  const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits: [{ limit: 3, window: "1h" }] }];
-  const limiter = createLimiter({ policies, store });
-  for (const source of ["mine", "mine", "mine", "cache"]) expect((await limiter.take("p")).source).toBe(source);
-  expect(own.takes).toHaveLength(3);
 });
 
 describe("misuse", () => {

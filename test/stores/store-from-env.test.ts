@@ -72,16 +72,6 @@ describe("the store of a Worker's env", () => {
     expect(warnings()).toEqual([]);
   });
 
-  it("is the Durable Object where only that is bound, and Redis where both are", () => {
-    expect(storeFromEnv({ COUNTS, COUNTS_LOCATION: "weur", UPSTASH_REDIS_REST_URL: "" })).toMatchObject({
-      kind: "durable-object",
-      keySecret: "id of headgate:key",
-      timeoutMs: 250,
-    });
-    expect(storeFromEnv({ COUNTS, ...REDIS }).kind).toBe("redis");
-    expect(warnings()).toEqual([]);
-  });
-
   // test/kernel/config/mistakes.toml has every mistake.
   it.each([
     ["a namespace that is none", { COUNTS: {} }, "ERR_COUNTS"],

@@ -13,19 +13,6 @@ import { draws } from "../../support/cases/draws.ts";
 
 const ADDRESS = "2001:db8:1234:5678:9abc:def0:1234:5678";
 
-it.each([
-  [32, "2001:db8::/32"],
-  [36, "2001:db8:1000::/36"],
-  [64, "2001:db8:1234:5678::/64"],
-  [65, "2001:db8:1234:5678:8000::/65"],
-  [128, "2001:db8:1234:5678:9abc:def0:1234:5678/128"],
-])("of /%d an address counts as %s, and IPv4 as it is", (prefix, counted) => {
-  // The second time it is remembered.
-  for (let i = 0; i < 2; i++) expect(countedAddress(ADDRESS, prefix)).toBe(counted);
-  expect(countedAddress("::ffff:192.0.2.1", prefix)).toBe("192.0.2.1");
-  expect(countedAddress("192.0.2.1", prefix)).toBe("192.0.2.1");
-});
-
 it.each<[kind: string, address: string, counted: string]>([
   ["ip/64", ADDRESS, "2001:db8:1234:5678::/64"],
   ["ip/56", ADDRESS, "2001:db8:1234:5600::/56"],

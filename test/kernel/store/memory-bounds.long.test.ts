@@ -55,14 +55,6 @@ it.each([
   expect(held.slice(-4)).toEqual([HELD, HELD, HELD, HELD]);
 });
 
-it("keeps the client that asks, however much it holds", async () => {
-  const store = memoryStore({ maxKeys: 2 });
-  for (let n = 1; n <= 100; n++) {
-    const { keys } = await store.take(requestOf(1, log, Flag.take), NOW_MS + n);
-    expect((keys[0]![0]!.view as LogView).used).toBe(n);
-  }
-});
-
 it("keeps as many ordinary keys as it says, beside one that holds much", async () => {
   const store = memoryStore({ maxKeys: 50 });
   const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };
