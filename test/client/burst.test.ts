@@ -68,10 +68,14 @@ it("100 strangers are all admitted soon, with few requests, whatever the moment 
   }
 });
 
-it("a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each", async () => {
-  const patient = backingOff({ timeBudgetMs: 600_000, maxRetries: 100 });
-  const outcome = await release(patient, { clients: 600, limit: 10, seed: 1 });
-  expect(outcome.admitted).toBe(600);
-  expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
-  expect(outcome.requests).toBeLessThan(10 * 600);
-});
+// It takes long.
+it.runIf(process.env.TESTS === "all")(
+  "a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each",
+  async () => {
+    const patient = backingOff({ timeBudgetMs: 600_000, maxRetries: 100 });
+    const outcome = await release(patient, { clients: 600, limit: 10, seed: 1 });
+    expect(outcome.admitted).toBe(600);
+    expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
+    expect(outcome.requests).toBeLessThan(10 * 600);
+  },
+);

@@ -169,7 +169,7 @@ export const PROOFS: Proofs = {
   ],
   // Your own mistakes
   "any mistake in the configuration": [
-    ["kernel/config/fuzz", "any bindings are settings that work"],
+    ["kernel/config/fixtures", "any bindings are settings that work"],
     ["kernel/config/fixtures", "is refused with exactly the messages"],
     ["adapters/options", "refuses %o when it is made"],
   ],

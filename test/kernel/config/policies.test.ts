@@ -88,6 +88,17 @@ describe("a limit of a policy", () => {
   ])("may be %j", (limit) => {
     expect(mistakesIn(limit)).toEqual([]);
   });
+
+  const log = { algorithm: "sliding-log", limit: 1, window: "1m" };
+  const slots = { algorithm: "concurrency", limit: 1 };
+
+  it.each([
+    [log, { limit: 1, window: "1m" }, { algorithm: "token-bucket", limit: 1, window: "1m" }],
+    [log, { ...log, window: "2m" }, { ...log, scope: "region" }],
+    [slots, { ...slots, timeout: "1h" }, { ...slots, scope: "region" }],
+  ])("may stand beside others: %j, %j, %j", (...limits) => {
+    expect(mistakesIn(...limits)).toEqual([]);
+  });
 });
 
 describe("the numbers of a bucket", () => {
@@ -104,22 +115,6 @@ describe("the numbers of a bucket", () => {
       expect(withBurst(Number(largest) + 1)).toMatchObject([{ code: "ERR_POLICY_RANGE" }]);
     },
   );
-});
-
-describe("two limits of a policy", () => {
-  const log = { algorithm: "sliding-log", limit: 1, window: "1m" };
-  const slots = { algorithm: "concurrency", limit: 1 };
-
-  it.each([
-    ["the same window under two algorithms", log, { limit: 1, window: "1m" }],
-    ["a bucket beside a window", { limit: 1, window: "1m" }, { algorithm: "token-bucket", limit: 1, window: "1m" }],
-    ["logs of two windows", log, { ...log, window: "2m" }],
-    ["logs of two scopes", log, { ...log, scope: "region" }],
-    ["slots of two timeouts", slots, { ...slots, timeout: "1h" }],
-    ["slots of two scopes", slots, { ...slots, scope: "region" }],
-  ])("may be %s", (_, one, other) => {
-    expect(mistakesIn(one, other)).toEqual([]);
-  });
 });
 
 describe("every algorithm in the registry", () => {

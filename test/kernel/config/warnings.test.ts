@@ -188,39 +188,26 @@ it("warns of a node whose region no request has", () => {
   expect(warned("eu", { REGION: "na" })).toEqual([]);
 });
 
-describe("a plan", () => {
-  const plans = { pro: { planned: 10 } };
-  const guard = { name: "guard", key: ["ip"] };
-  const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
-  const OUTSIDE = /^policy planned reads plans from \S+, which is not part of its key/;
+const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
+const OUTSIDE = /^policy planned reads plans from \S+, which is not part of its key/;
 
-  it.each(["bearer", "header:x-plan", "cookie:plan", "query:plan"])(
-    "that clients name by %s draws a warning",
-    (plan) => {
-      // A policy by address does not guard itself.
-      expect(warningsIn({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(CHOSEN)]);
-      // Another policy by address bounds what a client can take.
-      expect(warningsIn({ name: "planned", key: ["ip"], plan, plans }, guard)).toEqual([
-        expect.stringMatching(OUTSIDE),
-      ]);
-      expect(warningsIn({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
-    },
-  );
-
-  it("by a claim draws one if the first kind of key is no claim: one token has both", () => {
-    const plan = "jwt:plan";
-    expect(warningsIn({ name: "planned", key: ["jwt:sub", "ip"], plan, plans })).toEqual([]);
-    expect(warningsIn({ name: "planned", key: ["ip+jwt:org.id"], plan, plans })).toEqual([]);
-    expect(warningsIn({ name: "planned", key: ["ip", "jwt:sub"], plan, plans })).toEqual([
-      expect.stringMatching(OUTSIDE),
-    ]);
-  });
-
-  it.each(["country", "host", "region"])("by %s draws one if it is no part of every kind of key", (plan) => {
-    const keys = [["ip"], [`asn+${plan}`, "ip"], [`ip+${plan}`]];
-    const drawn = keys.map((key) => warningsIn({ name: "planned", key, plan, plans }));
-    expect(drawn).toEqual([[expect.stringMatching(OUTSIDE)], [expect.stringMatching(OUTSIDE)], []]);
-    // Only a program names it.
-    expect(warningsIn({ name: "planned", key: ["ip"], plans })).toEqual([]);
-  });
+it.each<[plan: string | undefined, key: string[], guarded: boolean, warned: RegExp[]]>([
+  // A policy by address does not guard itself; another one bounds what a client can take.
+  ["bearer", ["ip"], false, [CHOSEN]],
+  ["header:x-plan", ["ip"], true, [OUTSIDE]],
+  ["cookie:plan", ["ip"], false, [CHOSEN]],
+  ["query:plan", ["ip+query:plan"], true, []],
+  // One token has both claims.
+  ["jwt:plan", ["jwt:sub", "ip"], false, []],
+  ["jwt:plan", ["ip+jwt:org.id"], false, []],
+  ["jwt:plan", ["ip", "jwt:sub"], false, [OUTSIDE]],
+  ["country", ["ip"], false, [OUTSIDE]],
+  ["host", ["asn+host", "ip"], false, [OUTSIDE]],
+  ["region", ["ip+region"], false, []],
+  // Only a program names it.
+  [undefined, ["ip"], false, []],
+])("a plan by %s under the key %j, guarded by address: %s, is warned of: %j", (plan, key, guarded, warned) => {
+  const planned = { name: "planned", key, plan, plans: { pro: { planned: 10 } } };
+  const all = guarded ? [planned, { name: "guard", key: ["ip"] }] : [planned];
+  expect(warningsIn(...all)).toEqual(warned.map((text) => expect.stringMatching(text)));
 });
