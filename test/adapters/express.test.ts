@@ -145,14 +145,9 @@ describe("a refusal", () => {
       socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     let answers = "";
     socket.on("data", (chunk) => (answers += String(chunk)));
-    for (const [method, count] of [
-      ["GET", 1],
-      ["POST", 2],
-      ["HEAD", 3],
-      ["POST", 4],
-    ] as const) {
+    for (const [i, method] of ["GET", "POST", "HEAD", "POST"].entries()) {
       ask(method, method === "POST" ? "x".repeat(100_000) : "");
-      await vi.waitFor(() => expect(answers.split("HTTP/1.1 ")).toHaveLength(count + 1));
+      await vi.waitFor(() => expect(answers.split("HTTP/1.1 ")).toHaveLength(i + 2));
     }
     const [, , , head] = answers.split(/(?=HTTP\/1\.1 )/).slice(-5);
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(

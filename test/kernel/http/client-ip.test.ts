@@ -9,7 +9,7 @@ import type { ClientIp } from "../../../src/kernel/config/client-ip.ts";
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
 import { addressBy } from "../../../src/kernel/http/client-ip.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { createLimiter } from "../../../src/limiter.ts";
+import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -18,6 +18,7 @@ afterEach(() => {
 });
 
 const FORWARDED = "X-Forwarded-For";
+const ofPolicies = (policies: LimiterOptions["policies"]) => createLimiter({ policies, store: memoryStore() });
 
 function read(clientIp: ClientIp, headers: Record<string, string> = {}, platform?: unknown) {
   return addressBy("rateLimit", clientIp)?.(new Request("https://app.example/", { headers }), platform);
@@ -171,7 +172,7 @@ describe("the connection", () => {
 
 describe("without clientIp", () => {
   const policies = [{ name: "two", key: ["bearer", "ip"], limits: [{ limit: 2, window: "1h" }] }] as const;
-  const wrapped = () => withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
+  const wrapped = () => withRateLimit(() => new Response("ok"), ofPolicies(policies));
   const ask = (worker: ReturnType<typeof wrapped>, headers: Record<string, string>) =>
     worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} });
   const forged = { "CF-Connecting-IP": "192.0.2.1", "X-Forwarded-For": "192.0.2.1" };
@@ -201,19 +202,12 @@ it.each<[unknown, string]>([
   [{ header: FORWARDED, trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
   [{ header: FORWARDED, trust: ["private"], hops: 1 }, "either hops or trust"],
 ])("%j is refused when the middleware is made", (clientIp, message) => {
-  const limiter = createLimiter({
-    policies: [{ name: "a", limits: [{ limit: 1, window: "1h" }] }],
-    store: memoryStore(),
-  });
+  const limiter = ofPolicies([{ name: "a", limits: [{ limit: 1, window: "1h" }] }]);
   const options = { clientIp: clientIp as ClientIp };
-  const makes = [
-    () => rateLimit(limiter, options),
-    () => withRateLimit(() => new Response(), limiter, options),
-    () => onExpress(limiter, options),
-  ];
-  for (const make of makes) {
-    expect(make).toThrow(ConfigurationError);
-    expect(make).toThrow(message);
+  const wrap: typeof onExpress = (...args) => withRateLimit(() => new Response(), ...args) as never;
+  for (const make of [rateLimit, wrap, onExpress]) {
+    expect(() => make(limiter, options as never)).toThrow(ConfigurationError);
+    expect(() => make(limiter, options as never)).toThrow(message);
   }
 });
 
