@@ -49,7 +49,6 @@ describe("Retry-After", () => {
     ["comes before what the other fields say", { "Retry-After": "3", RateLimit: '"a";r=0;t=50' }, 3000],
     ["words that Date.parse would take: not told", { "Retry-After": "May 5" }, GUESS_MS],
     ["a day that does not exist: not told", { "Retry-After": "Sat, 99 Foo 2026 00:00:00 GMT" }, GUESS_MS],
-    ["NaN: not told", { "Retry-After": "NaN" }, GUESS_MS],
     ["empty: not told", { "Retry-After": "" }, GUESS_MS],
     ["huge: finite", { "Retry-After": HUGE }, LONGEST_MS],
     ["garbage, but a reset beside it", { "Retry-After": "soon", ...xReset("4") }, 4000],
@@ -83,7 +82,6 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["X-Rate-Limit-", { "X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": epoch(6) }, 6000],
     ["X-, of two limiters: the first", xReset("3, 60", "0, 5"), 3000],
     ["X-, huge: finite", xReset(HUGE), LONGEST_MS - NOW_MS],
-    ["X-, NaN", xReset("NaN", "NaN"), GUESS_MS],
   ])("%s", async (_what, headers, expectedMs) => {
     expect(await waitOf(headers)).toBe(expectedMs);
   });
@@ -94,7 +92,6 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["draft 6", { "RateLimit-Limit": "10, 5;w=1, 10;w=2", "RateLimit-Remaining": "0", "RateLimit-Reset": "1" }, 10_000],
     ["a long window counts as 3 s", { RateLimit: '"a";r=0;t=1', "RateLimit-Policy": '"a";q=10;w=3600' }, 15_000],
     ["a short wait without a window counts as 0.2 s", { "Retry-After": "0" }, 1000],
-    ["as does a date that has passed", { "Retry-After": http(-30) }, 1000],
   ])("tell the window, over 5 of which clients spread: %s", async (_what, headers, spreadMs) => {
     const leastMs = (await waitOf(headers)) ?? 0;
     expect(await waitOf(headers, () => 0.5)).toBe(leastMs + spreadMs / 2);

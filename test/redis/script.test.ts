@@ -33,15 +33,6 @@ it("runs a known script with one call, keys and arguments as they are", async ()
   expect(asked).toEqual([["evalsha", "plain sha", 2, "a", "b", 5, 9_007_199_254_740_991]]);
 });
 
-it("sends the text once when the script is not known", async () => {
-  const { url, asked } = await serverThatSays(NOSCRIPT, { result: 1 });
-  expect(await runnerAt(url)(["a"], [5])).toBe(1);
-  expect(asked).toEqual([
-    ["evalsha", "plain sha", 1, "a", 5],
-    ["eval", "plain text", 1, "a", 5],
-  ]);
-});
-
 it.each([
   ["of EVALSHA", [{ error: "READONLY no" }]],
   ["of EVAL", [NOSCRIPT, { error: "READONLY no" }]],

@@ -21,16 +21,13 @@ it.each<[string, object, object, number]>([
   ["another order", { A: "a", N: 1 }, { N: 1, A: "a" }, 1],
   ["not a number, twice", { N: Number.NaN }, { N: Number.NaN }, 1],
   ["other objects, functions and truth values", { A: "a", O: {}, F() {}, B: true }, { A: "a", O: {}, F() {} }, 1],
-  ["nothing", {}, {}, 1],
   ["an object without a prototype", { A: "a" }, Object.assign(Object.create(null), { A: "a" }), 1],
   ["getters, which are not called", { A: "a" }, withGetter({ A: "a" }), 1],
   ["members of a class, which are not read", {}, Object.create(withGetter({ A: "a" })), 1],
   ["thousands of texts", many, { ...many }, 1],
   ["another text", { A: "a" }, { A: "b" }, 2],
-  ["another number", { N: 1 }, { N: 2 }, 2],
   ["a number in place of its text", { N: 1 }, { N: "1" }, 2],
   ["a text more", { A: "a" }, { A: "a", B: "b" }, 2],
-  ["a text less", { A: "a", B: "b" }, { A: "a" }, 2],
   ["another name", { A: "a" }, { B: "a" }, 2],
 ])("objects of equal texts and numbers are one env: %s", (_what, first, second, number) => {
   const { numberOf } = counted();

@@ -23,12 +23,7 @@ describe("wrangler.toml as it ships", () => {
   it("is valid: one policy, 60 requests a minute for each address", () => {
     const settings = settingsOf(parseToml(toml).vars as Bindings);
     expect(settings.policies).toMatchObject([
-      {
-        name: "default",
-        key: ["ip"],
-        match: {},
-        limits: [{ algorithm: "sliding-window", limit: 60, bucketMs: 60_000 }],
-      },
+      { key: ["ip"], match: {}, limits: [{ algorithm: "sliding-window", limit: 60, bucketMs: 60_000 }] },
     ]);
     expect(settings).toMatchObject({ redis: undefined, origin: { kind: "demo" }, rateLimitHeaders: "both" });
   });

