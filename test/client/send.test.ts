@@ -170,7 +170,6 @@ describe("gives up", () => {
     ["a budget of 0", { timeBudgetMs: 0 }, 1],
     ["NaN, which is no budget", { timeBudgetMs: Number.NaN }, 1],
     ["10 retries by default", {}, 11],
-    ["2 retries", { maxRetries: 2 }, 3],
     ["no retries", { maxRetries: 0 }, 1],
   ])("after what it has: %s", async (_what, more, times) => {
     const { options, sent } = scripted([refused]);
@@ -192,14 +191,11 @@ describe("gives up", () => {
 });
 
 it("after longer refusal the spread is a third of the time that it took", async () => {
-  const { options, waitsMs } = scripted(
-    [answer(429, { "Retry-After": "30" }), answer(429, { "Retry-After": "1" }), ok],
-    () => 0.5,
-  );
+  const refusals = ["30", "1"].map((seconds) => answer(429, { "Retry-After": seconds }));
+  const { options, waitsMs } = scripted([...refusals, ok], () => 0.5);
   await fetchWithBackoff(URL_OF_API, undefined, options);
   const firstMs = 30_000 + (5 * 3000) / 2;
-  expect(waitsMs[0]).toBe(firstMs);
-  expect(waitsMs[1]).toBeCloseTo(1000 + firstMs / 3 / 2, 6);
+  expect(waitsMs).toEqual([firstMs, expect.closeTo(1000 + firstMs / 3 / 2, 6)]);
 });
 
 it("cancels the body of a refusal that nobody reads", async () => {

@@ -1,16 +1,12 @@
 // What a page of another origin can read, and what a person sees. The origin handles CORS as if there were no gateway.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeEach, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { launchChromium, openPage } from "./browser.ts";
-
-type Client = typeof import("../../src/client/index.ts");
 
 let browser: Browser | undefined;
 beforeEach(async (context) => {
@@ -89,32 +85,4 @@ it("shows a person who is refused a page with the reason, and a program a proble
   await page.getByRole("link").click();
   await page.waitForURL("**/.headgate/limits");
   expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
-});
-
-it("fetchWithBackoff waits in a page as it is told, and is admitted then", async () => {
-  const origin = await startOrigin((_request, response) => {
-    response.setHeader("Access-Control-Allow-Origin", "*");
-    response.end("hello");
-  });
-  const policy = { name: uniqueName("page"), key: ["global"], limits: [{ limit: 2, window: "2s" }] };
-  const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../../src/client/index.ts", import.meta.url))],
-    bundle: true,
-    format: "iife",
-    globalName: "headgateClient",
-    write: false,
-  });
-  const { page } = await openPage(browser!);
-  await page.addScriptTag({ content: outputFiles[0]!.text });
-  const seen = await page.evaluate(async (url) => {
-    const { fetchWithBackoff } = (globalThis as unknown as { headgateClient: Client }).headgateClient;
-    // A small draw keeps the test short.
-    const options = { random: () => 0.1 };
-    const bodies: string[] = [];
-    for (let i = 0; i < 3; i++) bodies.push(await (await fetchWithBackoff(url, undefined, options)).text());
-    return bodies;
-  }, gateway.url.href);
-  expect(seen).toEqual(["hello", "hello", "hello"]);
-  expect(origin.requests).toHaveLength(3);
 });

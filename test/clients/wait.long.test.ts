@@ -7,8 +7,7 @@ import axios from "axios";
 import axiosRetry from "axios-retry";
 import got from "got";
 import ky from "ky";
-import { Agent, RetryAgent } from "undici";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
@@ -63,18 +62,6 @@ const CLIENTS: readonly (readonly [name: string, make: () => (url: URL) => Promi
   ["got", () => (url) => got(url).text()],
   ["axios with axios-retry and its default delay", () => withAxios({})],
   ["axios with axios-retry and exponential delay", () => withAxios({ retryDelay: axiosRetry.exponentialDelay })],
-  [
-    "undici's RetryAgent",
-    () => {
-      const agent = new RetryAgent(new Agent());
-      onTestFinished(() => agent.close());
-      return async (url) => {
-        const { statusCode, body } = await agent.request({ method: "GET", origin: url.origin, path: "/" });
-        expect(statusCode).toBe(200);
-        return await body.text();
-      };
-    },
-  ],
 ];
 
 function withAxios(options: object): (url: URL) => Promise<string> {

@@ -194,7 +194,9 @@ export const ALSO: Proofs = {
   "a forged `Headgate-Via`": [["gateway/loop", "a mark of a client's own choice"]],
   "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
   "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
-  "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
+  "using up a request's calls, so that Redis looks down": [
+    ["kernel/store/redis-failures", "was not charged, and the store is well"],
+  ],
   "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
   "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
 };

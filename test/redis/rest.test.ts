@@ -1,7 +1,7 @@
 // One Redis over REST: one attempt, within the time budget. An error shows only the kind of failure.
 
 import { text } from "node:stream/consumers";
-import { expect, inject, it, vi } from "vitest";
+import { expect, inject, it } from "vitest";
 import { type Commands, type RedisClient, RedisError } from "../../src/kernel/store/redis/client.ts";
 import { replyOf, restClient } from "../../src/kernel/store/redis/rest.ts";
 import { leaksIn } from "../support/gateway/leaks.ts";
@@ -82,12 +82,6 @@ it("gives up a request that has no answer 2 s after its time, and no other reque
   expect(error.code).toBe("TIMEOUT");
   expect(await error.timeout!.answer).toBeUndefined();
   expect(await held).toBe("PONG");
-});
-
-it("never writes to the console", async () => {
-  const written = (["log", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
-  await failureOf({ ...live(), token: "wrong" }, (redis) => redis.ping());
-  for (const spy of written) expect(spy).not.toHaveBeenCalled();
 });
 
 it("reads no reply out of anything that Redis did not say", () => {

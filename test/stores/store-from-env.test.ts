@@ -54,7 +54,6 @@ describe("the store of a Worker's env", () => {
     ["a Durable Object", () => ({ COUNTS, COUNTS_LOCATION: "weur" }), 1],
     ["another Durable Object each time", () => ({ COUNTS: { ...COUNTS } }), 3],
     ["another token each time", () => ({ UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: `${id++}` }), 3],
-    ["no store", () => ({ MODE: "one", event: {} }), 1],
   ])("equal bindings in new objects give the same store: %s", (_what, env, stores) => {
     expect(new Set([env(), env(), env()].map(storeFromEnv)).size).toBe(stores);
   });
@@ -75,7 +74,6 @@ describe("the store of a Worker's env", () => {
   // test/kernel/config/mistakes.toml has every mistake.
   it.each([
     ["a namespace that is none", { COUNTS: {} }, "ERR_COUNTS"],
-    ["no URL", { UPSTASH_REDIS_REST_TOKEN: TOKEN }, "ERR_REDIS_URL"],
     ["a token with a line end", { ...REDIS, UPSTASH_REDIS_REST_TOKEN: `${TOKEN}\n` }, "ERR_REDIS_TOKEN"],
   ])("is not made from %s: it throws, and repeats no token", (_what, env, code) => {
     const make = () => storeFromEnv(env);

@@ -176,12 +176,6 @@ describe("POLICIES", () => {
     expect(namesOf({ POLICIES_2: [named("two")] })).toEqual(["two"]);
   });
 
-  it("names the variable of the policy that has a name already", () => {
-    const [mistake] = mistakesOf({ POLICIES: [named("a")], POLICIES_2: [named("b")], POLICIES_3: [named("b")] });
-    expect(mistake).toMatchObject({ path: "POLICIES_3[0].name", code: "ERR_POLICY_NAME_TAKEN" });
-    expect(mistake?.found).toBe('"b", the name of POLICIES_2[0]');
-  });
-
   it("may have 5 KB in each variable, as array or as text, and not a byte more", () => {
     const sized = (bytes: number) => {
       const fill = (host: string) => JSON.stringify([{ ...named("a"), match: { host } }]);

@@ -1,6 +1,6 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parseSettings, warningsOf } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { regionWarnings } from "../../../src/kernel/config/warnings.ts";
@@ -148,16 +148,17 @@ it.each([
   expect(warnedOf({ ...chosen, match: { path } }, ...apart)).toEqual(["chosen"]);
 });
 
-describe("many policies", () => {
-  const byToken = (i: number) => ({ name: `token-${i}`, key: ["bearer"], match: { path: `/v1/a${i}/:id` } });
-  const byAddress = (i: number) => ({ ...byToken(i), name: `address-${i}`, key: ["ip"] });
-  const many = Array.from({ length: 100 }, (_, i) => i);
+const byToken = (i: number) => ({ name: `token-${i}`, key: ["bearer"], match: { path: `/v1/a${i}/:id` } });
+const byAddress = (i: number) => ({ ...byToken(i), name: `address-${i}`, key: ["ip"] });
+const many = Array.from({ length: 100 }, (_, i) => i);
 
-  it.each([
-    ["by address only", many.map(byAddress), 0, 0],
-    ["in pairs", many.flatMap((i) => [byToken(i), byAddress(i)]), 0, 6],
-    ["without a guard", [...many.map(byToken), ...many.map((i) => byAddress(i + 100))], 100, 6],
-  ])("%s are not looked at in every pair: the first request waits for it", (_, all, warnings, looksEach) => {
+it.each([
+  ["by address only", many.map(byAddress), 0, 0],
+  ["in pairs", many.flatMap((i) => [byToken(i), byAddress(i)]), 0, 6],
+  ["without a guard", [...many.map(byToken), ...many.map((i) => byAddress(i + 100))], 100, 6],
+])(
+  "many policies %s are not looked at in every pair: the first request waits for it",
+  (_, all, warnings, looksEach) => {
     let looks = 0;
     const counted = policiesOf(all).map(({ match, ...policy }) => ({
       ...policy,
@@ -168,8 +169,8 @@ describe("many policies", () => {
     }));
     expect(warningsOf(counted)).toHaveLength(warnings);
     expect(looks).toBeLessThanOrEqual(looksEach * all.length);
-  });
-});
+  },
+);
 
 it("warns of a node whose region no request has", () => {
   const warned = (region: string, more: object = {}) => {

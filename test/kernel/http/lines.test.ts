@@ -29,6 +29,7 @@ afterEach(() => {
 });
 
 const LONG = "x".repeat(100_000);
+const request = new Request("https://a.example/");
 type Flood = (i: number) => unknown;
 const throwing = (error: Error) => () => {
   throw error;
@@ -51,7 +52,7 @@ it.each<[event: string, flood: () => Flood, perSecond?: number]>([
     () => {
       const service = { fetch: () => Promise.reject(new Error(LONG)) };
       const forward = createForward({ kind: "service", service }, 0, createLoopGuard());
-      return () => forward(new Request("https://a.example/"));
+      return () => forward(request);
     },
   ],
   [
@@ -69,7 +70,7 @@ it.each<[event: string, flood: () => Flood, perSecond?: number]>([
       const stats = { totals: () => Promise.reject(new Error(LONG)) };
       const gate = async () => ({ by: "token", hasToken: true });
       const serve = serveMetrics(stats as never, gate, "1");
-      return () => serve({ req: { raw: new Request("https://a.example/") } } as never);
+      return () => serve({ req: { raw: request } } as never);
     },
   ],
   [

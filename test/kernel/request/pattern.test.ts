@@ -88,42 +88,23 @@ function workOf(pattern: string, path: string): number {
   return seen.characters;
 }
 
-describe("the work on a path", () => {
-  /** A pattern, and paths that nearly match it: their start, what they repeat, and their end. */
-  it.each([
-    ["/v1/*/items/*/reviews/*/votes", "/v1", "/items/x/review/y", "/votes"],
-    ["/*a*a*a*b*a*ab", "/", "a", "/ab"],
-    ["/*aaaaaaaab*aaaaaaaab*c", "/", "a", "/c"],
-    ["/*/:a/:b/:c/:d/x/*/y", "/", "z/", "/y"],
-    ["/*/:a/*/:b/x/*/:c/y", "/", "x/", "z/y"],
-    ["/*/a/:b/a/:c/a/*/d", "/", "a/b/", "/d"],
-    ["*/:a/:b/:c", "/", "a/", ""],
-    ["/:a/:b/:c/*", "/", "a", ""],
-  ])("for %s is at most twice as much for twice the path", (pattern, start, unit, end) => {
-    const of = (times: number) => workOf(pattern, `${start}${unit.repeat(times)}${end}`);
-    const [short, long] = [of(2_000), of(4_000)];
-    expect(long).toBeLessThanOrEqual(2 * short + 100);
-    expect(short).toBeLessThanOrEqual(pattern.length * (2_000 * unit.length + 20));
-  });
-
-  it("is at most the length of the path times that of the pattern, whatever both are", () => {
-    const part = fc.constantFrom("a", "ab", "/", "*", "*", "*", "/:n/", "/:n/", "aa", "/a/");
-    const drawn = fc.tuple(
-      fc.array(part, { minLength: 1, maxLength: 12 }),
-      fc.array(fc.constantFrom("a", "b", "/a", "/a/a", "ab", "aaa"), { minLength: 1, maxLength: 60 }),
-      fc.nat(20),
-    );
-    fc.assert(
-      fc.property(drawn, ([parts, units, times]) => {
-        const pattern = `/${parts.join("")}`.replaceAll("**", "*").replace(/\/+/g, "/");
-        const path = `/${units.join("")}`.repeat(1 + times);
-        if (messageFor(pattern, "path").startsWith("read as")) {
-          expect(workOf(pattern, path)).toBeLessThanOrEqual(2 * pattern.length * path.length);
-        }
-      }),
-      draws(2_000),
-    );
-  });
+it("the work on a path is at most the length of the path times that of the pattern, whatever both are", () => {
+  const part = fc.constantFrom("a", "ab", "/", "*", "*", "*", "/:n/", "/:n/", "aa", "/a/");
+  const drawn = fc.tuple(
+    fc.array(part, { minLength: 1, maxLength: 12 }),
+    fc.array(fc.constantFrom("a", "b", "/a", "/a/a", "ab", "aaa"), { minLength: 1, maxLength: 60 }),
+    fc.nat(20),
+  );
+  fc.assert(
+    fc.property(drawn, ([parts, units, times]) => {
+      const pattern = `/${parts.join("")}`.replaceAll("**", "*").replace(/\/+/g, "/");
+      const path = `/${units.join("")}`.repeat(1 + times);
+      if (messageFor(pattern, "path").startsWith("read as")) {
+        expect(workOf(pattern, path)).toBeLessThanOrEqual(2 * pattern.length * path.length);
+      }
+    }),
+    draws(2_000),
+  );
 });
 
 /** All paths in normal form with up to 8 characters of "/ab". */
@@ -172,10 +153,7 @@ it("says the same as a regular expression of every short path, and of two patter
 
 it.each<[string, string, PatternKind, boolean]>([
   ["/v1/*/a", "/v1/*/b", "path", false],
-  ["/:a/x", "/x/:b/y", "path", false],
-  ["/:a", "/x/*.js", "path", false],
   ["/%2A", "/*a", "path", false],
-  ["/", "/*/", "path", false],
   ["*.example.com", ":tenant.example.com", "host", true],
   [":tenant.example.com", "a.b.example.com", "host", false],
   ["api.*", "*.example.com", "host", true],

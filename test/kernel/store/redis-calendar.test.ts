@@ -92,12 +92,6 @@ describe("a request around midnight is counted in the store's period, with one c
   );
 });
 
-it("an isolate that is up to a day behind makes one call: it sends the next period too", async () => {
-  const take = await warmed();
-  const clocks = { isolateMs: MIDNIGHT_MS - 23 * HOUR_MS, storeMs: MIDNIGHT_MS + 23 * HOUR_MS };
-  expect(await take(clocks)).toEqual({ endsAtMs: MIDNIGHT_MS + DAY_MS, count: 1, calls: 1 });
-});
-
 it("an isolate that slept through two midnights asks again exactly once, and is right", async () => {
   const take = await warmed();
   await take({ isolateMs: MIDNIGHT_MS - HOUR_MS, storeMs: MIDNIGHT_MS - HOUR_MS });

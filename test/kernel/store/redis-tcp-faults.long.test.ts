@@ -206,16 +206,6 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("a connection that is of no 
   });
 });
 
-it.each(["ioredis, Cluster", "node-redis, Cluster"] as const)(
-  "nothing was charged where a cluster redirects without end: %s",
-  async (name) => {
-    const { client, fail } = await behindProxies(name);
-    await fail({ says: `MOVED 3300 127.0.0.1:${cluster.ports[1]}` });
-    const failure = await failureOf(storeOf(client).take(ask("b")));
-    expect(failure).toMatchObject({ code: "REDIS", redisCode: "MOVED", notRun: true, isReply: true });
-  },
-);
-
 it("goes on with the replica that Sentinel has made the master", async () => {
   const names = ["ioredis, Sentinel", "node-redis, Sentinel"] as const;
   const clients = await Promise.all(names.map((name) => connectAs(name, sentinel.sentinel.port)));
