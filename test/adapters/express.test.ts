@@ -415,19 +415,17 @@ it("a request that a leaky bucket delays is forgotten when its client leaves", a
   expect(handler).toHaveBeenCalledTimes(1);
 });
 
-describe("what is counted is what Node reads", () => {
-  it.each<[key: string, headers: Record<string, string[]>, path?: string]>([
-    ["bearer", { Authorization: ["Bearer ann", "Bearer 7"] }],
-    ["bearer", { Authorization: ["Bearer ann 7"] }],
-    ["cookie:sid", { Cookie: ["sid=%61nn", "sid=7"] }],
-    ["query:user", {}, "/?user=ann&user=7"],
-  ])("of %s in %j %s", async (kind, headers, path = "/") => {
-    const limiter = limiterOf(policy("one", 9, { key: kind as PolicyInput["key"] }));
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const url = await serve(appOf(limiter, { clientIp: "socket" }));
-    await sendRaw(url, path, headers as never);
-    expect((await limiter.peek("one", { kind, key: "ann", cost: 0 })).remaining).toBe(8);
-  });
+it.each<[key: string, headers: Record<string, string[]>, path?: string]>([
+  ["bearer", { Authorization: ["Bearer ann", "Bearer 7"] }],
+  ["bearer", { Authorization: ["Bearer ann 7"] }],
+  ["cookie:sid", { Cookie: ["sid=%61nn", "sid=7"] }],
+  ["query:user", {}, "/?user=ann&user=7"],
+])("what is counted of %s in %j %s is what Node reads", async (kind, headers, path = "/") => {
+  const limiter = limiterOf(policy("one", 9, { key: kind as PolicyInput["key"] }));
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const url = await serve(appOf(limiter, { clientIp: "socket" }));
+  await sendRaw(url, path, headers as never);
+  expect((await limiter.peek("one", { kind, key: "ann", cost: 0 })).remaining).toBe(8);
 });
 
 it("handlers read what was counted: the query parameter, and no credential that was sent twice", async () => {

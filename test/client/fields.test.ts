@@ -70,7 +70,6 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["draft 11, all have some: the longest, the cost is not known", { RateLimit: '"a";r=2;t=3, "b";r=5;t=6' }, 6000],
     ["draft 11, names with separators and quotes", { RateLimit: '"a,;\\"r=1";r=0;t=5' }, 5000],
     ["draft 11, white space and further parameters", { RateLimit: ' "a" ; pk=:AA=: ;r=0;  t=5' }, 5000],
-    ["draft 11, no t", { RateLimit: '"a";r=0' }, GUESS_MS],
     ["draft 11, r is no number: the next family", { RateLimit: '"a";r=x;t=5', ...xReset("2") }, 2000],
     ["draft 7", { RateLimit: "limit=10, remaining=0, reset=7", "RateLimit-Policy": "10;w=60" }, 7000],
     ["drafts up to 6", { "RateLimit-Limit": "9, 9;w=60", "RateLimit-Remaining": "0", "RateLimit-Reset": "8" }, 8000],

@@ -65,13 +65,11 @@ const OTHERS_MAY_BE_WELL: readonly Row[] = [
   ["CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT"],
   ["MOVED 3999 127.0.0.1:6381", "MOVED"],
   ["ASK 3999 127.0.0.1:6381", "ASK"],
-  ["TRYAGAIN Multiple keys request during rehashing of slot", "TRYAGAIN"],
 ];
 
 /** The store is not well, and the script may have written: the breaker opens, and nothing is charged again. */
 const MAY_HAVE_WRITTEN: readonly Row[] = [
   [dragonfly("Out of memory"), "FULL"],
-  ["ERR Out of memory", "FULL"],
   ["ERR DB capacity quota exceeded", "FULL"],
   [redis7("ERR The user executing the script can't run this command or subcommand"), "NOPERM"],
   [redis62("The user executing the script can't run this command or subcommand").replace("-The", "The"), "NOPERM"],

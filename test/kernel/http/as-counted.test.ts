@@ -142,17 +142,15 @@ it("a changed request keeps its method, its body, its signal and its other field
 });
 
 // test/adapters/promises.ts has what the handler of every way in gets.
-describe("the handler behind headgate/hono reads what was counted", () => {
-  const policies = [{ name: "one", key: "cookie:sid+ip", limits: [{ limit: 9, window: "1h" }] }] as const;
+const policies = [{ name: "one", key: "cookie:sid+ip", limits: [{ limit: 9, window: "1h" }] }] as const;
 
-  it("and its client is that of the request that came, where the server knows only this", async () => {
-    const kinds: string[] = [];
-    const onDecision: OnDecision = (_, { takes }) => void kinds.push(takes[0]!.kind);
-    const limiter = createLimiter({ policies, store: memoryStore(), onDecision });
-    const request = new Request(URL_OF, { headers: { Cookie: "sid=ann; sid=7" } });
-    const bun = { requestIP: (one: Request) => (one === request ? { address: "192.0.2.1" } : null) };
-    const limited = rateLimit(limiter, { clientIp: "socket" });
-    await new Hono().use(limited).use(limited).fetch(request, bun);
-    expect(kinds).toEqual(["cookie:sid+ip", "cookie:sid+ip"]);
-  });
+it("behind headgate/hono the client is that of the request that came, where the server knows only this", async () => {
+  const kinds: string[] = [];
+  const onDecision: OnDecision = (_, { takes }) => void kinds.push(takes[0]!.kind);
+  const limiter = createLimiter({ policies, store: memoryStore(), onDecision });
+  const request = new Request(URL_OF, { headers: { Cookie: "sid=ann; sid=7" } });
+  const bun = { requestIP: (one: Request) => (one === request ? { address: "192.0.2.1" } : null) };
+  const limited = rateLimit(limiter, { clientIp: "socket" });
+  await new Hono().use(limited).use(limited).fetch(request, bun);
+  expect(kinds).toEqual(["cookie:sid+ip", "cookie:sid+ip"]);
 });

@@ -9,7 +9,6 @@ it.each([
   ["https://origin.example/b", "https://gate.example//A/%6c/;v=1?q=%20", "https://origin.example/b//A/%6c/;v=1?q=%20"],
   ["https://origin.example/b", "https://gate.example/x/../../y", "https://origin.example/b/y"],
   ["https://origin.example/b", "https://gate.example//evil.example/x", "https://origin.example/b//evil.example/x"],
-  ["https://origin.example", "https://gate.example//evil.example/x", "https://origin.example//evil.example/x"],
 ])("to %s, %s becomes %s", async (base, requested, target) => {
   const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(new Response());
   await createForward({ kind: "url", url: new URL(base) }, 0, createLoopGuard())(new Request(requested));
