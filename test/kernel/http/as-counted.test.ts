@@ -144,6 +144,17 @@ it("a changed request keeps its method, its body, its signal and its other field
 // test/adapters/promises.ts has what the handler of every way in gets.
 const policies = [{ name: "one", key: "cookie:sid+ip", limits: [{ limit: 9, window: "1h" }] }] as const;
 
+it("behind headgate/hono a handler reads what was counted, also if a middleware in front has read the body", async () => {
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const app = new Hono()
+    .use((c, next) => c.req.json().then(() => next()))
+    .use(rateLimit(limiter, { clientIp: { header: "x-ip" } }))
+    .post("/", async (c) => c.json([c.req.header("Cookie"), await c.req.json(), await c.req.raw.text()]));
+  const headers = { Cookie: "sid=ann; sid=7", "X-Ip": "192.0.2.1" };
+  const answer = await app.request("/", { method: "POST", body: "[1]", headers });
+  expect(await answer.json()).toEqual(["sid=ann", [1], "[1]"]);
+});
+
 it("behind headgate/hono the client is that of the request that came, where the server knows only this", async () => {
   const kinds: string[] = [];
   const onDecision: OnDecision = (_, { takes }) => void kinds.push(takes[0]!.kind);
