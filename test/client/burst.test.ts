@@ -26,8 +26,8 @@ const NETWORK_MS = 5;
 
 interface CrowdOptions {
   readonly clients: number;
-  /** The limit for all clients together. A number means requests per second. */
-  readonly limit: number | LimitInput;
+  /** The limit for all clients together. */
+  readonly limit: LimitInput;
   readonly seed: number;
   /** How long the origin works on each request, in ms. Default 0. */
   readonly workMs?: number;
@@ -40,18 +40,6 @@ type Client = (
   url: string,
   means: Required<Pick<BackoffOptions, "fetch" | "now" | "random" | "sleep">>,
 ) => Promise<Response>;
-
-interface Outcome {
-  /** How many clients were admitted. */
-  readonly admitted: number;
-  /** The time from the start to the last answer. */
-  readonly tookMs: number;
-  readonly requests: number;
-  /** How many of the requests were answered 429. */
-  readonly refusals: number;
-  /** The most requests that arrived within any 1 s after the first second. */
-  readonly peak: number;
-}
 
 /** A client that waits exactly as long as it is told. */
 const naive: Client = async (url, { fetch, sleep }) => {
@@ -66,7 +54,7 @@ function backingOff(options: BackoffOptions = {}): Client {
   return (url, means) => fetchWithBackoff(url, undefined, { ...means, ...options });
 }
 
-async function release(client: Client, options: CrowdOptions): Promise<Outcome> {
+async function release(client: Client, options: CrowdOptions) {
   const { clients, limit, seed, phaseMs = 0, workMs = 0 } = options;
   const startMs = RELEASED_AT_MS + phaseMs;
   const arrivedMs: number[] = [];
@@ -81,9 +69,7 @@ async function release(client: Client, options: CrowdOptions): Promise<Outcome> 
       awake--;
     });
   const limiter = createLimiter({
-    policies: [
-      { name: "shared", key: ["global"], limits: [typeof limit === "number" ? { limit, window: "1s" } : limit] },
-    ],
+    policies: [{ name: "shared", key: ["global"], limits: [limit] }],
     store: memoryStore(),
   });
   /** Admits as the gateway does, but the delay of a leaky bucket passes in virtual time. */
@@ -144,6 +130,7 @@ async function release(client: Client, options: CrowdOptions): Promise<Outcome> 
       tookMs: nowMs - startMs,
       requests: arrivedMs.length,
       refusals,
+      // The most requests that arrived within any 1 s after the first second.
       peak: mostWithin(
         arrivedMs.filter((ms) => ms >= 1000).sort((a, b) => a - b),
         1000,
@@ -189,9 +176,11 @@ it.each(cases)("$algorithm, $workMs ms of work", async ({ limit, workMs }) => {
   }
 });
 
+const TEN = { limit: 10, window: "1s" } as const;
+
 it("100 strangers are all admitted soon, with few requests, whatever the moment of the second", async () => {
   for (const seed of firstOf([1, 2, 3, 4])) {
-    const at = { clients: 100, limit: 10, seed, phaseMs: 230 * (seed - 1) };
+    const at = { clients: 100, limit: TEN, seed, phaseMs: 230 * (seed - 1) };
     const [ours, theirs] = [await release(backingOff(), at), await release(naive, at)];
     expect(ours.admitted).toBe(100);
     // 10 clients are admitted at once, and 10 more each second.
@@ -208,7 +197,7 @@ it.runIf(process.env.TESTS === "all")(
   "a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each",
   async () => {
     const patient = backingOff({ timeBudgetMs: 600_000, maxRetries: 100 });
-    const outcome = await release(patient, { clients: 600, limit: 10, seed: 1 });
+    const outcome = await release(patient, { clients: 600, limit: TEN, seed: 1 });
     expect(outcome.admitted).toBe(600);
     expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
     expect(outcome.requests).toBeLessThan(10 * 600);

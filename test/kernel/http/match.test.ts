@@ -66,7 +66,6 @@ describe("a path", () => {
     ["/a//b/", "/a/b"],
     ["/%7Euser/%5f%2D%2e", "/~user/_-."],
     ["/a%20b%2Fc%3B;d", "/a%20b%2Fc%3B;d"],
-    ["/%2541", "/%2541"],
     ["/100%", "/100%"],
   ])("of %s has the normal form %s", (path, normal) => {
     expect(normalizePath(path)).toBe(normal);
@@ -79,7 +78,6 @@ describe("a pattern is brought into the form of requests:", () => {
     ["/%41", "/a"],
     ["/a%2f%3B", "/a%2F%3b"],
     ["/a b", "/a%20b"],
-    ["/LOGIN", "/login"],
     ["/%2A", "/*"],
     ["/caf\u00e9", "/CAF%C3%a9/"],
   ])("%s matches %s", (path, request) => {
@@ -89,7 +87,6 @@ describe("a pattern is brought into the form of requests:", () => {
 
   it.each([
     ["example.com.", "Example.com.:8080"],
-    ["EXAMPLE.com", "example.com"],
     ["*.Example.com..", "a.example.com"],
     ["[0:0::1]", "[::1]"],
     ["m\u00fcnchen.example", "xn--mnchen-3ya.example"],
