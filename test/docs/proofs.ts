@@ -166,7 +166,7 @@ export const PROOFS: Proofs = {
 /** What the page leaves out, because nobody asks for it. It holds all the same. */
 export const ALSO: Proofs = {
   "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
+    ["kernel/http/match", "host %s matches %s"],
     ["adapters/express", "what is matched"],
   ],
   "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
