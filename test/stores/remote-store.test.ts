@@ -92,7 +92,7 @@ describe("a call", () => {
 
   it("of any kind ends with its budget: 250 ms, or the one that is given", async () => {
     for (const timeoutMs of [undefined, 40]) {
-      const { own, store } = opened({ timeoutMs });
+      const { own, store } = opened(timeoutMs ? { timeoutMs } : {});
       own.trouble = hang;
       for (const ask of asksOf(store)) expect((await failsAfter(timeoutMs ?? 250, ask())).code).toBe("TIMEOUT");
       // A decision may have a budget of its own.
@@ -166,12 +166,14 @@ describe("misuse", () => {
     expect(make).toThrow(/^remoteStore: /);
   });
 
-  const limiterOver = (store: object, keySecret?: string) => () =>
-    createLimiter({
-      policies: [{ name: "p", limits: [{ limit: 1, window: "1h" }] }],
-      store: store as Store,
-      keySecret,
-    });
+  const limiterOver =
+    (store: object, more: object = {}) =>
+    () =>
+      createLimiter({
+        policies: [{ name: "p", limits: [{ limit: 1, window: "1h" }] }],
+        store: store as Store,
+        ...more,
+      });
 
   it.each(["cache", "lease", "fallback", "live", "", undefined, 7])("refuses the kind %j", (kind) => {
     const store = { ...memoryStore(), kind } as unknown as Store;
@@ -181,6 +183,6 @@ describe("misuse", () => {
   it.each(["", undefined])("createLimiter refuses the keySecret %j of a store, unless it gets one", (keySecret) => {
     const store = { ...memoryStore(), keySecret };
     expect(limiterOver(store)).toThrow(/^createLimiter: keySecret: expected a non-empty string/);
-    expect(limiterOver(store, "sixteen letters!")).not.toThrow();
+    expect(limiterOver(store, { keySecret: "sixteen letters!" })).not.toThrow();
   });
 });

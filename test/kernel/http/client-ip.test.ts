@@ -201,10 +201,10 @@ it.each<[unknown, string]>([
 ])("%j is refused when the middleware is made", (clientIp, message) => {
   const limiter = ofPolicies([{ name: "a", limits: [{ limit: 1, window: "1h" }] }]);
   const options = { clientIp: clientIp as ClientIp };
-  const wrap: typeof onExpress = (...args) => withRateLimit(() => new Response(), ...args) as never;
-  for (const make of [rateLimit, wrap, onExpress]) {
-    expect(() => make(limiter, options as never)).toThrow(ConfigurationError);
-    expect(() => make(limiter, options as never)).toThrow(message);
+  const wrap = (...args: readonly never[]) => withRateLimit(() => new Response(), ...(args as [never, never]));
+  for (const make of [rateLimit, wrap, onExpress] as ((...args: unknown[]) => unknown)[]) {
+    expect(() => make(limiter, options)).toThrow(ConfigurationError);
+    expect(() => make(limiter, options)).toThrow(message);
   }
 });
 

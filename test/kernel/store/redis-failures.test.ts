@@ -32,7 +32,6 @@ const answer =
 const reply = (result: unknown) => answer(200, JSON.stringify({ result }));
 const refusal = (error: string, status = 400) => answer(status, JSON.stringify({ error }));
 
-const _silence: RequestListener = () => {};
 const hangUp: RequestListener = ({ socket }) => socket.destroy();
 const hangUpHalfWay: RequestListener = (_request, response) => {
   response.writeHead(200, { "Content-Length": "100" }).write('{"result":[');
