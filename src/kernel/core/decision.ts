@@ -206,8 +206,8 @@ export function decideLimit(
   }
   if (leastWaitMs !== undefined) {
     Object.assign(decision, estimatedStatus(status, leastWaitMs, units, refused));
-    if (used !== undefined) decision.used = used;
   }
+  if (used !== undefined) decision.used = used;
   if (decision.growsAfterMs !== undefined) decision.growsAtMs = nowMs + decision.growsAfterMs;
   if (repeated) decision.repeated = repeated;
   return decision;
