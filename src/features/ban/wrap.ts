@@ -55,7 +55,9 @@ function bansApart(place: Place, request: AskedRequest) {
     isForStore: !heard.allowed || begun.some(isOld) || bans.some((ban) => !rest.keys.some(({ gate }) => gate === ban)),
     /** The answer to the rest as one to all. If the store was asked about the bans, they stand behind the rest. */
     together({ reply, ...sourced }: SourcedReply): SourcedReply {
-      const replies = reply.keys.length > rest.keys.length ? reply.keys : [...reply.keys, ...heard.keys];
+      // The call that has brought a refusal may have brought a ban, too.
+      const { keys } = reply.allowed ? heard : heardOf(place.memory, bans, nowAt(place));
+      const replies = reply.keys.length > rest.keys.length ? reply.keys : [...reply.keys, ...keys];
       const asked = [...limits, ...bans];
       return { ...sourced, reply: { ...reply, keys: request.keys.map((key) => replies[asked.indexOf(key)]!) } };
     },

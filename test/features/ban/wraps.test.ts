@@ -247,6 +247,12 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s over several pl
   });
 });
 
+it("is told with the first refusal of a leased limit that is used up, too", async () => {
+  const { instance, ban } = world("leased", { limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] });
+  await ban();
+  expect(await instance().take()).toEqual(["banned by redis"]);
+});
+
 it("does not begin by pauses of an instance that got few of the units to lease", async () => {
   const { instance, asked } = world("leased", { limits: [{ limit: 2_000, window: "10s" }] });
   const [here, elsewhere] = [instance(), instance({ consistency: "strict" })];
