@@ -240,7 +240,8 @@ it.each(["strict", "leased", "shared"] as const)(
     );
     expectReached(bans, 40);
     expectReached(banned, 40);
-    expectReached(uncounted, 10);
+    // Under `shared` no answer waits for the store.
+    if (how !== "shared") expectReached(uncounted, 10);
   },
   120_000,
 );
