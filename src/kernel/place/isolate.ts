@@ -128,7 +128,7 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
   const { store, memory } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
-    renew: (charges) => renew(place, charges),
+    renew: (charges, call) => renew(place, charges, call),
   };
 
   /** Of a refusal: it has charged nothing. */

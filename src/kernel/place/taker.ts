@@ -110,7 +110,7 @@ export interface Settler {
   /** Never rejects because of a store. */
   settle(changes: readonly Change[], call: Call): Promise<void>;
   /** Renews slots. False: it will not succeed later either. */
-  renew(charges: readonly Charge[]): Promise<boolean>;
+  renew(charges: readonly Charge[], call: Call): Promise<boolean>;
   /** No other place has refused the request. Absent: nothing follows from that. */
   keep?(background: Background | undefined): void;
 }
