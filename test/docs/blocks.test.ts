@@ -85,7 +85,7 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
-const toml = [...GUIDED, "docs/consistency.md", "docs/runtimes.md"].flatMap((page) =>
+const toml = [...GUIDED, "docs/runtimes.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),
 );
 
@@ -243,7 +243,6 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
   "docs/cli.md": { "test/cli/docs.test.ts": 6 },
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
-  "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
@@ -252,7 +251,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/operate.md": { "test/examples/operate.test.ts": 16 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 11 },
-  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 3 },
+  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 2 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 10,
     "test/examples/examples.long.test.ts": 2,

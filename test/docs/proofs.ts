@@ -15,10 +15,6 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "is the same when it is encoded"],
   ],
   "a path encoded twice, an encoded slash": [["gateway/bypass", "what is not counted as a path is not that path"]],
-  "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
-    ["adapters/express", "what is matched"],
-  ],
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": [["gateway/origin", "tells the origin the"]],
   "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` on Node": [
     ["kernel/http/client-ip", "an entry of a field"],
@@ -26,7 +22,6 @@ export const PROOFS: Proofs = {
     ["kernel/request/key", "192.0.2.1, 192.0.2.2"],
   ],
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
-  "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
   "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
@@ -91,7 +86,6 @@ export const PROOFS: Proofs = {
     ["features/rpc/refusal", "says that it never passes"],
     ["features/rpc/refusal", "has the id null"],
   ],
-  "deep nesting, or thousands of names": [["features/rpc/calls", "in linear time"]],
   // A client that wants to do harm
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
@@ -108,17 +102,9 @@ export const PROOFS: Proofs = {
   "filling a Redis that evicts keys": [
     ["kernel/store/redis-states", "is degraded while it evicts counts, although it does not say by which policy"],
   ],
-  "braces, NUL or line ends in a key": [
-    ["kernel/request/hash", "that only cut the same text"],
-    ["gateway/service", "writes under no region that is no name"],
-  ],
   "making a cache store a refusal": [
     ["gateway/bypass", "no answer of the gateway's own may be stored"],
     ["adapters/hono", "is stored by nobody"],
-  ],
-  "a key in a header that `Connection` hides from your origin": [
-    ["gateway/bypass", "a field that the client's Connection names"],
-    ["gateway/bypass", "naming it in Connection"],
   ],
   "loading Redis through `/.headgate/health`": [["worker/health", "asks Redis once for 100 requests at once"]],
   // Somebody who wants to be an admin
@@ -133,9 +119,6 @@ export const PROOFS: Proofs = {
   ],
   "locking the admin out with wrong tokens": [["gateway/admin-gate", "the right one passes"]],
   "changing limits or blocks with `TAKE_TOKEN`": [["operate/take", "opens to its own token"]],
-  "settling a reservation twice, or one that is made up or older than 10 minutes": [
-    ["operate/take", "cannot be changed or made up"],
-  ],
   "a wrong token of Cloudflare Access": [["gateway/admin-gate", "Cloudflare Access lets people in"]],
   "a foreign page in an admin's browser": [
     ["gateway/admin-gate", "must come from the same origin"],
@@ -182,6 +165,23 @@ export const PROOFS: Proofs = {
 
 /** What the page leaves out, because nobody asks for it. It holds all the same. */
 export const ALSO: Proofs = {
+  "case, dots and ports in `Host`": [
+    ["kernel/http/match", "the host of %s counts against"],
+    ["adapters/express", "what is matched"],
+  ],
+  "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
+  "braces, NUL or line ends in a key": [
+    ["kernel/request/hash", "that only cut the same text"],
+    ["gateway/service", "writes under no region that is no name"],
+  ],
+  "deep nesting, or thousands of names": [["features/rpc/calls", "in linear time"]],
+  "settling a reservation twice, or one that is made up or older than 10 minutes": [
+    ["operate/take", "cannot be changed or made up"],
+  ],
+  "a key in a header that `Connection` hides from your origin": [
+    ["gateway/bypass", "a field that the client's Connection names"],
+    ["gateway/bypass", "naming it in Connection"],
+  ],
   "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
   "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
   "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
