@@ -62,11 +62,11 @@ function withoutOthers(memory: Memory, { keys }: TakeRequest, reply: TakeReply, 
   };
   if (!keys.some(othersOf)) return reply;
   const shown = keys.map((key, k) =>
-    reply.keys[k]!.map((one, l) => {
-      const limit = key.limits[l]!;
-      if (isConcurrency(limit)) return one;
+    key.limits.map((limit, l) => {
       const { quota, remaining } = algorithmOf(limit);
-      return { ...one, used: Math.max(0, quota(limit).quota - remaining(one.view, limit, nowMs) - othersOf(key)) };
+      const one = reply.keys[k]![l]!;
+      const used = quota(limit).quota - remaining(one.view, limit, nowMs) - othersOf(key);
+      return { ...one, driftPart: DRIFT, used: Math.max(0, used) };
     }),
   );
   return { ...reply, keys: shown };
