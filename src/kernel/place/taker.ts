@@ -141,7 +141,7 @@ export interface Taker {
   known<L extends Line>(ask: Inquiry<L>, call: Call): Promise<Answer<L> | undefined>;
   /** Whether the store would surely refuse this line, although nobody may know for how long. Calls nothing. */
   surelyRefuses(line: Line): boolean;
-  /** Units of these keys of a store have come back by a call that the taker has not made: no memory refuses for them. */
+  /** Units of these keys of a store have come back by a call that the taker has not made: no memory may refuse. */
   returned(keys: readonly string[]): void;
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
   reset(keys: readonly string[]): Promise<void>;
