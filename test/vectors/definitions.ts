@@ -1,5 +1,5 @@
-// The algorithms of the vectors. This file must stay independent of src and lua: it imports nothing from there. Each model
-// is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact rational
+// The algorithms of the vectors. This file must stay independent of src and lua: it imports nothing from there. Each
+// model is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact rational
 // arithmetic. Every wait is *searched for*, never calculated. It does slowly what implementations do cleverly.
 
 /** Integers below this are exact as doubles. */

@@ -162,6 +162,12 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
   });
 });
 
+it("is told with the first refusal of a leased limit that is used up, too", async () => {
+  const { instance, ban } = world("leased", { limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] });
+  await ban();
+  expect(await instance().take()).toEqual(["banned by redis"]);
+});
+
 it("does not begin by pauses of an instance that got few of the units to lease", async () => {
   const { instance, asked } = world("leased", { limits: [{ limit: 2_000, window: "10s" }] });
   const [here, elsewhere] = [instance(), instance({ consistency: "strict" })];
@@ -179,10 +185,10 @@ it("does not begin by pauses of an instance that got few of the units to lease",
   expect(reported.reduce((sum, cost) => sum + cost, 0)).toBe(refused - paused);
 });
 
-it("in shadow refuses nobody under shared, and says whom it would refuse", async () => {
+it("in shadow refuses nobody under shared, says whom it would refuse, and counts nothing meanwhile", async () => {
   const { instance, asked } = world("shared", {
     mode: "shadow",
-    limits: [{ algorithm: "fixed-window", limit: 2, window: "1h" }],
+    limits: [{ algorithm: "fixed-window", limit: 2, window: "10s" }],
   });
   const here = instance();
   await here.take(6);
@@ -190,4 +196,21 @@ it("in shadow refuses nobody under shared, and says whom it would refuse", async
   const calls = asked.length;
   expect(await here.take(3)).toEqual(new Array(3).fill("banned by shared"));
   expect(asked.length).toBe(calls);
+  await later(10 * S);
+  // Now the limit would admit.
+  expect(await here.take()).toEqual(["banned by redis"]);
+  expect(await here.take(3)).toEqual(new Array(3).fill("banned by shared"));
+  await later(3 * SYNC_MS);
+  const counts = instance({ consistency: "strict", sync: undefined }).limiter;
+  const peeked = counts.peek("api", { key: "ann" });
+  await later(2);
+  expect((await peeked).shadow.map(({ limit, remaining }) => [limit.id, remaining])).toEqual([
+    ["api-ban", 0],
+    ["api", 2],
+  ]);
+  const reset = counts.reset("api", { key: "ann" });
+  await later(2);
+  await reset;
+  await later(5 * S);
+  expect((await here.take())[0]).toMatch(/^charged/);
 });

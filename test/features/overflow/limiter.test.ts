@@ -5,6 +5,7 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { checkedPolicies } from "../live/policies.ts";
@@ -76,6 +77,29 @@ it("what an isolate knows costs no attempt: a request with two chains is admitte
   for (const one of [isolate(), warm]) {
     expect((await one.take([{ policy: "a0" }, { policy: "b0" }])).paidBy).toBe("a3, b1");
   }
+});
+
+it("a refusal that memory is sure of stands while the store is down, although only the store knows its wait", async () => {
+  const memory = memoryStore();
+  let isDown = false;
+  const take: typeof memory.take = async (...asked) => {
+    if (isDown) throw new StoreError("NETWORK");
+    return await memory.take(...asked);
+  };
+  const allow = { onStoreFailure: "allow" } as const;
+  const policies = [
+    { ...plan, ...allow, limits: [{ limit: 5, window: "1h" }] } as const,
+    { ...team, limits: limits(4) },
+  ];
+  const store = withIsolate({ ...memory, kind: "redis", take });
+  const matched = matchedBy(createLimiter({ policies, store, onDecision() {} }));
+  const twice = chain.map((one) => ({ ...one, cost: 2 }));
+  const payers = [];
+  for (let i = 0; i < 4; i++) payers.push((await matched.take(twice)).paidBy);
+  expect(payers).toEqual(["plan", "plan", "team", "team"]);
+  isDown = true;
+  // The team's refusal is known with its wait. That of the plan has one unit left: others may use it.
+  expect(await matched.take(twice)).toMatchObject({ outcome: "refused", source: "cache" });
 });
 
 it("a live document cannot put a policy of a chain into shadow, nor exempt from an overflow", async () => {

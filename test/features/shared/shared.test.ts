@@ -293,6 +293,25 @@ describe("beside what else there is", () => {
     expect(used).toBeLessThanOrEqual(truly!);
   });
 
+  it("a warning counts once what was told without an answer", async () => {
+    const warned: number[] = [];
+    const onWarning = ({ used }: LimitWarning) => void warned.push(used);
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)], warn: 0.5 }], { onWarning });
+    const isolate = world.isolate();
+    const faults = [undefined, "lost", "lost", undefined] as const;
+    for (const [f, fault] of faults.entries()) {
+      world.faults.next = () => fault;
+      for (let i = 0; i < (f === 3 ? 5 : 10); i++) await isolate.take("api");
+      await world.pass(3_000);
+    }
+    world.faults.next = () => undefined;
+    expect(await world.leftAtStore("api")).toEqual([65]);
+    for (let i = 35; i < 49; i++) await isolate.take("api");
+    expect(warned).toEqual([]);
+    await isolate.take("api");
+    expect(warned).toEqual([50]);
+  });
+
   it("over several places, what one place refuses costs nothing in the other", async () => {
     const two: PolicyInput[] = [
       { ...shared, name: "p0", limits: [fixed(100)] },
