@@ -1,11 +1,10 @@
 /** The JSON of an answer, byte by byte: what of it is text, and the numbers that it states. */
 
+import { LONGEST_NAME } from "./format.ts";
 import * as k from "./kinds.ts";
 import { bytesOfUnit } from "./tokens.ts";
 import { FIELD_NAMES, FIELDS, type Stated } from "./usage.ts";
 
-/** Characters of a string that are kept, about: names of models, tiers and tools. */
-const LONGEST_KEPT = 100;
 /** Characters of a number: more would be no number of tokens. */
 const LONGEST_NUMBER = 24;
 /** Names of tools that are counted. */
@@ -62,7 +61,7 @@ function makeMembers(): ReadonlyMap<number, number> {
   }
 
   const texts =
-    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts";
+    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts outputText";
   for (const object of [k.IN_TEXT, k.CHOICE, k.ITEM]) define(object, k.TEXT, texts);
   // Anthropic and Gemini; Ollama; Llama, Mistral and Titan on Bedrock.
   define(k.ROOT, k.TEXT, "content candidates thinking generation outputs results outputText");
@@ -84,6 +83,9 @@ function makeMembers(): ReadonlyMap<number, number> {
   }
   for (const object of [k.CHOICE, k.HOLDER]) define(object, k.USAGE, "usage");
   for (const object of [k.ROOT, k.RESPONSE, k.USAGE]) define(object, k.TIER, "service_tier");
+  // Bedrock's converse.
+  define(k.ROOT, k.TIERED, "serviceTier");
+  define(k.TIERED, k.TIER, "type");
   for (const object of [k.ROOT, k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
   for (const object of [k.USAGE, k.ITERATION]) {
     define(object, k.DETAILS, "prompt_tokens_details input_tokens_details cache_creation billed_units");
@@ -91,18 +93,39 @@ function makeMembers(): ReadonlyMap<number, number> {
   define(k.USAGE, k.ITERATIONS, "iterations");
   define(k.USAGE, k.SPARE, "tokens");
   define(k.USAGE, k.TOOL_USE, "server_tool_use");
+  define(k.USAGE, k.WRITES, "cacheDetails");
+  define(k.WRITE, k.TTL, "ttl");
   FIELDS.forEach((field, i) => {
     for (const object of [k.USAGE, k.DETAILS, k.ITERATION, k.SPARE]) define(object, k.FIELD + i, FIELD_NAMES[field]);
   });
   // Llama on Bedrock, Titan, and Ollama.
-  const [prompt, output] = [k.FIELD + FIELDS.indexOf("prompt"), k.FIELD + FIELDS.indexOf("output")];
-  define(k.ROOT, prompt, "prompt_token_count prompt_eval_count inputTextTokenCount");
-  define(k.ROOT, output, "generation_token_count eval_count");
+  define(k.ROOT, k.FIELD + indexOf("prompt"), "prompt_token_count prompt_eval_count inputTextTokenCount");
+  define(k.ROOT, k.FIELD + indexOf("output"), "generation_token_count eval_count");
+  define(k.WRITE, k.FIELD + indexOf("input"), "inputTokens");
   return members;
 }
 
-/** By position. Absent: not stated. */
+/** By position in `FIELDS`. Absent: not stated. */
 type Numbers = (number | undefined)[];
+
+const indexOf = (field: keyof Stated) => FIELDS.indexOf(field);
+
+/** Whether the numbers in an object of this kind are kept apart until it ends. */
+function isPart(kind: number): boolean {
+  return kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE || kind === k.WRITE;
+}
+
+/** A name as a provider has written it. @param json the bytes between the quotes, a character each. */
+function nameOf(json: string): string {
+  if (!/[\\\x80-\xff]/.test(json)) return json;
+  try {
+    const bytes = Uint8Array.from(json, (c) => c.charCodeAt(0));
+    return JSON.parse(`"${new TextDecoder().decode(bytes)}"`) as string;
+  } catch {
+    // It is cut in an escape, or none.
+    return json;
+  }
+}
 
 function keepLargest(kept: Numbers, more: Numbers): void {
   for (const i of more.keys()) {
@@ -147,6 +170,8 @@ export class AnswerJson {
   #spare: Numbers = [];
   /** Those of its part that is being read. */
   #part: Numbers = [];
+  /** How long the part of a cache is kept that is being read. */
+  #ttl = "";
   /** The type of the event, and the calls in it and in all events that begin an item. */
   #event = "";
   readonly #inEvent = new Map<string, number>();
@@ -171,7 +196,7 @@ export class AnswerJson {
     this.#at = k.OUTSIDE;
     this.#depth = this.#escaped = this.#hash = 0;
     this.#wanted = k.ROOT;
-    this.#event = "";
+    this.#number = this.#event = "";
     this.#inEvent.clear();
   }
 
@@ -228,6 +253,7 @@ export class AnswerJson {
       this.#part = this.#fields;
     } else {
       this.#part = kind === k.SPARE ? this.#spare : [];
+      this.#ttl = "";
     }
   }
 
@@ -236,6 +262,10 @@ export class AnswerJson {
     const [part, fields] = [this.#part, this.#fields];
     this.#part = fields;
     if (kind === k.ITERATION) for (const i of part.keys()) this.#sums[i] = (this.#sums[i] ?? 0) + (part[i] ?? 0);
+    if (kind === k.WRITE) {
+      const i = indexOf(this.#ttl === "1h" ? "created1h" : "created5m");
+      fields[i] = (fields[i] ?? 0) + (part[indexOf("input")] ?? 0);
+    }
     if (kind !== k.USAGE) return;
     keepLargest(fields, this.#sums);
     for (const i of this.#spare.keys()) fields[i] ??= this.#spare[i];
@@ -255,22 +285,20 @@ export class AnswerJson {
       return;
     }
     const i = want - k.FIELD;
-    if (kind === k.ROOT) {
-      this.#stated[i] = Math.max(count, this.#stated[i] ?? 0);
-      this.isStated = true;
-    } else {
-      this.#part[i] = count;
-    }
+    const numbers = kind === k.ROOT ? this.#stated : this.#part;
+    numbers[i] = Math.max(count, numbers[i] ?? 0);
+    this.isStated ||= kind === k.ROOT;
   }
 
   #keep(bytes: Uint8Array): void {
-    if (this.#kept.length < LONGEST_KEPT) this.#kept += String.fromCharCode(...bytes.subarray(0, LONGEST_KEPT));
+    this.#kept += String.fromCharCode(...bytes.subarray(0, LONGEST_NAME - this.#kept.length));
   }
 
   /** A string that is kept has ended. @param kind that of its object. */
   #endKept(want: number, kind: number): void {
     const text = this.#kept;
-    if (want === k.MODEL) this.model ||= text;
+    if (want === k.MODEL) this.model ||= nameOf(text);
+    else if (want === k.TTL) this.#ttl = text;
     // "auto" is what was asked for: no answer comes from it.
     else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
     else if (kind === k.ROOT) this.#event = text;
@@ -279,7 +307,7 @@ export class AnswerJson {
       if (isBegun && this.#event !== ITEM_BEGINS) return;
       const [name, counts] = [text.slice(0, -CALL.length), isBegun ? this.#begun : this.#inEvent];
       const count = (counts.get(name) ?? 0) + 1;
-      if (counts.size < MOST_TOOLS) counts.set(name, count);
+      if (count > 1 || counts.size < MOST_TOOLS) counts.set(name, count);
       this.#count(name, count);
     }
   }
@@ -287,7 +315,7 @@ export class AnswerJson {
   /** Notes so many calls of a tool. */
   #count(tool: string, calls: number): void {
     const before = this.calls.get(tool) ?? 0;
-    if (calls > before && this.calls.size < MOST_TOOLS) this.calls.set(tool, calls);
+    if (calls > before && (before > 0 || this.calls.size < MOST_TOOLS)) this.calls.set(tool, calls);
   }
 
   /**
@@ -352,11 +380,11 @@ export class AnswerJson {
             kind = (c === k.OPEN ? objects : lists)[want]!;
             kinds[++d] = kind;
             if (d >= k.MAX_DEPTH) kind = k.UNKNOWN;
-            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#open(kind);
+            if (isPart(kind)) this.#open(kind);
           } else if (c !== k.COMMA && d > 0) {
             d--;
             const around = d < k.MAX_DEPTH ? kinds[d]! : k.UNKNOWN;
-            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#close(kind, around);
+            if (isPart(kind)) this.#close(kind, around);
             kind = around;
           }
           want = inside[kind]!;
@@ -366,16 +394,18 @@ export class AnswerJson {
         } else if (c > k.SPACE) {
           // Words become no number, and a number that is too long is none.
           this.#number += String.fromCharCode(c);
-          if (this.#number.length > LONGEST_NUMBER) this.#number = "-";
+          if (this.#number.length > LONGEST_NUMBER) this.#number = "?";
         }
       } else if (this.#escaped !== 0) {
         if (at === k.COUNTED) this.#readEscaped(c);
         else this.#escaped = 0;
+        if (at === k.KEPT) this.#keep(chunk.subarray(i - 1, i));
       } else if (c === k.QUOTE) {
         if (at === k.KEPT) this.#endKept(want, kind);
         at = k.OUTSIDE;
       } else if (c === k.BACKSLASH) {
         this.#escaped = -1;
+        if (at === k.KEPT) this.#keep(chunk.subarray(i - 1, i));
         // No provider escapes a name. It is no name that is known here.
         if (at === k.NAME) {
           at = k.SKIPPED;
