@@ -8,11 +8,10 @@ import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts"
 import { answeredUnits, settledUnits } from "../../../src/features/meter/llm/units.ts";
 import type { Usage } from "../../../src/features/meter/llm/usage.ts";
 import type { Price } from "../../../src/kernel/core/policy.ts";
-import { AMAZON, ANSWERS, chunk, events, frame } from "./providers/answers.ts";
+import { AMAZON, ANSWERS, FORMS, frame } from "./providers/answers.ts";
 
 const JSON_TYPE = "application/json";
 const SSE = "text/event-stream";
-const LINES = "application/x-ndjson";
 /** More than any answer costs: an answer that does not say all of its usage keeps it. */
 const RESERVED = 1_000_000_001;
 const ASKED: Estimate = { inputTokens: 77, model: "asked", format: "openai-chat" };
@@ -59,144 +58,106 @@ function tokensOf(type: string, body: string | Uint8Array, sizes = SIZES): numbe
   return [...found][0];
 }
 
-/** 2 tokens of text. */
-const TEXT = "12345678";
-const said = { choices: [{ index: 0, delta: { content: TEXT } }] };
-const sse = (...all: readonly object[]) => events(...all).body;
-const stating = (usage: object) => ({ choices: [], usage });
-const usage = (prompt_tokens: number, completion_tokens: number) => stating({ prompt_tokens, completion_tokens });
+const sse = (...all: readonly string[]) => all.map((line) => FORMS.events![1](line)).join("");
+/** 2 tokens of text. The input is estimated as 77. */
+const SAID = '{"choices":[{"delta":{"content":"12345678"}}]}';
+const stating = (input: number, output: number, more = "") =>
+  `{"usage":{"prompt_tokens":${input},"completion_tokens":${output}${more}}}`;
 
 describe("a number of tokens", () => {
-  // 100 of input. Not stated: the text counts.
+  // Of the output, beside 100 of input. If it is not stated, the text counts.
   it.each<[string, string, number]>([
     ["between gaps", "\r\n\t 12 \n", 112],
     ["with decimals", "11.2", 112],
     ["with an exponent", "1.2E+1", 112],
     ["zero", "0", 102],
     ["null", "null", 102],
-    ["true", "true", 102],
     ["as text", '"12"', 102],
-    ["in a list", "[12]", 102],
     ["in an object", '{"output":12}', 102],
     ["negative", "-12", 102],
     ["above all doubles", "1e400", 102],
-    ["of 31 digits", `1${"0".repeat(30)}`, 102],
     ["2^53: the most that is counted", "9007199254740992", 1_000_000_000],
   ])("%s", (_, number, tokens) => {
-    const text = `"choices":[{"message":{"content":"${TEXT}"}}]`;
+    const text = '"choices":[{"message":{"content":"12345678"}}]';
     const stated = `"usage":{"prompt_tokens":100,"completion_tokens":${number}}`;
     expect(tokensOf(JSON_TYPE, `{${text},${stated}}`)).toBe(tokens);
     expect(tokensOf(JSON_TYPE, `{${stated},${text}}`)).toBe(tokens);
   });
 
-  it("of 31 digits is none: without text, what was reserved stays", () => {
-    expect(tokensOf(JSON_TYPE, `{"usage":{"prompt_tokens":9,"completion_tokens":1${"0".repeat(30)}}}`)).toBeUndefined();
+  it("of 31 digits is none, and not 0: what was reserved stays", () => {
+    expect(tokensOf(JSON_TYPE, stating(9, 1).replace(":1}", `:1${"0".repeat(30)}}`))).toBeUndefined();
   });
 
   it("behind a gap of a megabyte", () => {
-    const gap = " ".repeat(1_000_000);
-    const body = `{"usage"${gap}:${gap}{"prompt_tokens":${gap}9,"completion_tokens":3${gap}}}`;
+    const body = stating(9, 3).replaceAll(/[:}]/g, (c) => " ".repeat(1_000_000) + c);
     expect(tokensOf(JSON_TYPE, body, [4_093, 65_536])).toBe(12);
   });
 });
 
 describe("usage", () => {
-  it.each<[string, Uint8Array, number | undefined]>([
-    ["early", sse(usage(9, 30), said), 39],
-    ["after the end", new Uint8Array([...sse(said), ...sse(usage(9, 30))]), 39],
-    ["that becomes less", sse(usage(9, 30), said, usage(8, 2)), 39],
-    [
-      "whose zeros have other names",
-      sse(said, stating({ ...usage(9, 30).usage, input_tokens: 0, output_tokens: 0 })),
-      39,
-    ],
-    ["whose hits are none by another name", sse(stating({ ...usage(9, 3).usage, prompt_cache_hit_tokens: 0 })), 12],
-    ["of zeros", sse(said, usage(0, 0)), 77 + 2],
-    ["of zeros without text", sse(usage(0, 0)), undefined],
-    ["null", sse(said, { choices: [], usage: null }), 77 + 2],
-    ["a list", sse(said, stating([{ prompt_tokens: 9, completion_tokens: 3 }])), 77 + 2],
+  it.each<[string, string, number | undefined]>([
+    ["early", sse(stating(9, 30), SAID), 39],
+    ["late", sse(SAID, "[DONE]", stating(9, 30)), 39],
+    ["that becomes less", sse(stating(9, 30), SAID, stating(8, 2)), 39],
+    ["with zeros by other names", sse(SAID, stating(9, 30, ',"input_tokens":0,"output_tokens":0')), 39],
+    ["of zeros", sse(SAID, stating(0, 0)), 77 + 2],
+    ["of zeros without text", sse(stating(0, 0)), undefined],
+    ["null", sse(SAID, '{"usage":null}'), 77 + 2],
+    ["in a list", sse(SAID, stating(9, 3).replace(/{(.*)}}/, "[$1]}")), 77 + 2],
   ])("%s", (_, body, tokens) => expect(tokensOf(SSE, body)).toBe(tokens));
 
   it("of a cache is the most that was stated by any name", () => {
-    const hits = { cached_tokens: 5, prompt_cache_hit_tokens: 0 };
-    expect(scan(SSE, sse(stating({ ...usage(9, 3).usage, ...hits })), 3).usage()).toMatchObject({
-      cachedInputTokens: 5,
-    });
+    const body = stating(9, 3, ',"cached_tokens":5,"prompt_cache_hit_tokens":0');
+    expect(scan(JSON_TYPE, body, 3).usage()).toMatchObject({ cachedInputTokens: 5 });
   });
 });
 
-/** What users and models write: members that mean something elsewhere, in the order in which they would be believed. */
-const COUNTS = { prompt_tokens: 50_000, input_tokens: 50_000, completion_tokens: 50_000, output_tokens: 50_000 };
-const TRAP = {
-  ...{ model: "trap", service_tier: "priority", serviceTier: { type: "priority" }, type: "web_search_call" },
-  ...{ usage: { ...COUNTS, server_tool_use: { web_search_requests: 7 }, iterations: [COUNTS] } },
-  ...{ usageMetadata: { promptTokenCount: 50_000 }, x_groq: { usage: COUNTS }, meta: { billed_units: COUNTS } },
-  ...{ prompt_eval_count: 50_000, eval_count: 50_000, prompt_token_count: 50_000, generation_token_count: 50_000 },
-  ...{
-    "amazon-bedrock-invocationMetrics": { inputTokenCount: 50_000 },
-    cacheDetails: [{ ttl: "1h", inputTokens: 50_000 }],
-  },
-  ...{ item: { type: "web_search_call" }, output: [{ type: "web_search_call" }] },
-};
-const WRITTEN = JSON.stringify(TRAP);
-const real = usage(9, 3).usage;
-const call = { type: "function", function: { name: "f", arguments: WRITTEN } };
+/** What means something elsewhere, as users and models may write it. */
+const COUNTS = '{"prompt_tokens":5e4,"input_tokens":5e4,"completion_tokens":5e4,"output_tokens":5e4}';
+const TRAP = `"model":"trap","service_tier":"priority","serviceTier":{"type":"priority"},"x_groq":{"usage":${COUNTS}},
+  "usage":{"prompt_tokens":5e4,"server_tool_use":{"web_search_requests":7},"iterations":[${COUNTS}],
+  "cacheDetails":[{"ttl":"1h","inputTokens":5e4}]},"usageMetadata":{"promptTokenCount":5e4},"meta":{"billed_units":${COUNTS}},
+  "prompt_eval_count":5e4,"eval_count":5e4,"prompt_token_count":5e4,"generation_token_count":5e4,
+  "amazon-bedrock-invocationMetrics":{"inputTokenCount":5e4},"item":{"type":"web_search_call"},
+  "output":[{"type":"web_search_call"}]`.replaceAll(/\n */g, "");
+const SEARCH = '{"type":"web_search_call"}';
 
-it.each<[string, object]>([
-  ["a message", { choices: [{ message: { content: WRITTEN, refusal: WRITTEN, ...TRAP } }] }],
+// `%` stands for these members, `@` for an object of them, and `"~"` for its text.
+it.each([
+  ["a message", '{"choices":[{"message":{%,"content":"~","refusal":"~"}}]}'],
+  ["parts of a message", `{"choices":[{"message":{"content":[@,${SEARCH},{"text":"~","annotations":[@]}]}}]}`],
+  ["a delta", '{"choices":[{"delta":{%,"content":"~"}}]}'],
   [
-    "parts of a message",
-    { choices: [{ message: { content: [TRAP, { type: "text", text: WRITTEN, annotations: [TRAP] }] } }] },
+    "arguments",
+    '{"choices":[{"message":{"tool_calls":[@,{"function":{"arguments":"~"}},{"function":{"arguments":@}}]}}]}',
   ],
-  ["a delta", { choices: [{ delta: { content: WRITTEN, ...TRAP } }] }],
-  ["arguments", { choices: [{ message: { tool_calls: [call, { function: { arguments: TRAP } }, TRAP] } }] }],
-  [
-    "an item",
-    {
-      output: [
-        { ...TRAP, type: "message", content: [TRAP] },
-        { type: "function", arguments: WRITTEN },
-      ],
-    },
-  ],
-  [
-    "an item that a stream adds",
-    { type: "response.output_item.added", item: { ...TRAP, type: "message", content: [TRAP] } },
-  ],
-  ["what a response repeats", { response: { metadata: TRAP, instructions: [TRAP], tools: [TRAP], text: TRAP } }],
-  ["text of a response", { response: { output: [{ ...TRAP, type: "message", content: [TRAP] }] } }],
-  ["JSON in parts", { type: "content_block_delta", delta: { type: "input_json_delta", partial_json: WRITTEN } }],
-  [
-    "input of a tool",
-    {
-      content: [
-        { type: "tool_use", name: "f", input: TRAP },
-        { type: "text", text: WRITTEN },
-      ],
-    },
-  ],
-  [
-    "a block",
-    { type: "content_block_start", content_block: { ...TRAP, type: "web_search_tool_result", content: [TRAP] } },
-  ],
-  [
-    "arguments of Gemini",
-    { candidates: [{ content: { parts: [{ functionCall: { args: TRAP } }, { text: WRITTEN }] } }] },
-  ],
-  ["arguments of Ollama", { message: { content: WRITTEN, tool_calls: [{ function: { arguments: TRAP } }] } }],
-  ["arguments of Bedrock", { output: { message: { content: [{ toolUse: { input: TRAP } }, { text: WRITTEN }] } } }],
-  ["logs", { choices: [{ logprobs: { content: [TRAP] }, message: {} }], error: TRAP, metadata: TRAP }],
-])("nothing is believed that stands in %s", (_, answer) => {
+  ["a log", '{"choices":[{"logprobs":{"content":[@]},"message":{}}],"error":@,"metadata":@}'],
+  ["an item", `{"output":[{%,"type":"message","content":[@,${SEARCH}]},{"type":"function","arguments":"~"}]}`],
+  ["an item that is added", `{"type":"response.output_item.added","item":{%,"type":"message","content":[${SEARCH}]}}`],
+  ["an item that is done", `{"type":"response.output_item.done","item":${SEARCH}}`],
+  ["what a response repeats", '{"response":{"metadata":@,"instructions":[@],"tools":[@],"text":@}}'],
+  ["an item of a response", `{"response":{"output":[{%,"type":"message","content":[@,${SEARCH}]}]}}`],
+  ["a delta of JSON", '{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"~"}}'],
+  ["an input", '{"content":[{"type":"tool_use","input":@},{"type":"text","text":"~"}]}'],
+  ["a result", '{"type":"content_block_start","content_block":{%,"type":"web_search_tool_result","content":[@]}}'],
+  ["arguments of Gemini", '{"candidates":[{"content":{"parts":[{"functionCall":{"args":@}},{"text":"~"}]}}]}'],
+  ["arguments of Ollama", '{"message":{"content":"~","tool_calls":[{"function":{"arguments":@}}]}}'],
+  ["arguments of Bedrock", '{"output":{"message":{"content":[{"toolUse":{"input":@}},{"text":"~"}]}}}'],
+])("nothing is believed that stands in %s", (_, form) => {
+  const answer = form
+    .replaceAll('"~"', JSON.stringify(`{${TRAP}}`))
+    .replaceAll("@", `{${TRAP}}`)
+    .replaceAll("%", TRAP);
+  const end = `"model":"m",${stating(9, 3).slice(1)}`;
   for (const [type, body] of [
-    [JSON_TYPE, JSON.stringify({ ...answer, model: "m", usage: real })],
-    [SSE, sse(answer, { model: "m", choices: [], usage: real })],
+    [JSON_TYPE, `${answer.slice(0, -1)},${end}`],
+    [SSE, sse(answer, `{${end}`)],
   ] as const) {
     for (const size of SIZES) {
       const scanner = scan(type, body, size);
       const { inputTokens, outputTokens, calls, tier, cacheWrite1hTokens } = scanner.usage()!;
-      expect([scanner.model(), inputTokens, outputTokens, calls, tier, cacheWrite1hTokens]).toEqual([
-        ...["m", 9, 3, undefined, undefined, 0],
-      ]);
+      const found = { model: scanner.model(), inputTokens, outputTokens, calls, tier, cacheWrite1hTokens };
+      expect(found).toEqual({ model: "m", inputTokens: 9, outputTokens: 3, cacheWrite1hTokens: 0 });
     }
   }
 });
@@ -216,97 +177,80 @@ describe("names", () => {
 
   /** More tools than are counted. */
   const MANY = Array.from({ length: 100 }, (_, i) => `tool${i}`);
-  it("of many tools: the first ones go on counting", () => {
-    const asked = (calls: number) => Object.fromEntries(MANY.map((name) => [`${name}_requests`, calls]));
-    const bodies = [
-      sse(...[1, 5].map((calls) => stating({ ...real, server_tool_use: asked(calls) }))),
-      bytesOf(
-        JSON.stringify({
-          output: Array(5)
-            .fill(MANY.map((name) => ({ type: `${name}_call` })))
-            .flat(),
-          usage: real,
-        }),
-      ),
-    ];
-    for (const body of bodies) {
-      for (const size of SIZES) {
-        const { calls } = scan(body === bodies[0] ? SSE : JSON_TYPE, body, size).usage()!;
-        expect(calls).toEqual(Object.fromEntries(MANY.slice(0, 64).map((name) => [name, 5])));
-      }
-    }
+  const asking = (calls: number) =>
+    stating(9, 3, `,"server_tool_use":{${MANY.map((name) => `"${name}_requests":${calls}`).join()}}`);
+  it.each([
+    ["in numbers", SSE, sse(asking(1), asking(5))],
+    [
+      "in items",
+      JSON_TYPE,
+      `{"output":[${Array(5).fill(MANY.map((name) => `{"type":"${name}_call"}`))}],${stating(9, 3).slice(1)}`,
+    ],
+  ])("of many tools %s: the first ones go on counting", (_, type, body) => {
+    const counted = Object.fromEntries(MANY.slice(0, 64).map((name) => [name, 5]));
+    for (const size of SIZES) expect(scan(type, body, size).usage()!.calls).toEqual(counted);
   });
 
   it("of tools that are too long are none, for all chunks", () => {
-    const body = JSON.stringify({
-      usage: { ...real, server_tool_use: { [`${LONG}_requests`]: 5, web_search_requests: 2 } },
-    });
+    const body = stating(9, 3, `,"server_tool_use":{"${LONG}_requests":5,"web_search_requests":2}`);
     for (const size of SIZES) expect(scan(JSON_TYPE, body, size).usage()!.calls).toEqual({ web_search: 2 });
   });
 
-  it("of 1,000 models are put in order once: a new name costs no more than to compare it", () => {
-    const patterns = Array.from({ length: 1_000 }, (_, i) => [`${"model-".repeat(40)}${i}*`, { ...PRICE, input: i }]);
+  it("of 1,000 models are put in order once: of a new name only its own case is changed", () => {
+    const start = "model-".repeat(40);
+    const patterns = Array.from({ length: 1_000 }, (_, i) => [`${start}${i}*`, { ...PRICE, input: i }]);
     const prices = { ...(Object.fromEntries(patterns) as Record<string, Price>), default: PRICE };
-    expect(priceOf(prices, `${"model-".repeat(40)}77-2026`)!.input).toBe(77);
+    expect(priceOf(prices, `${start}77-2026`)!.input).toBe(77);
     const lowered = vi.spyOn(String.prototype, "toLowerCase");
-    expect(priceOf(prices, `${"model-".repeat(40)}x`)).toBe(PRICE);
+    expect(priceOf(prices, `${start}x`)).toBe(PRICE);
     expect(lowered).toHaveBeenCalledTimes(1);
     lowered.mockRestore();
   });
 });
 
 describe("lines", () => {
-  const line = (value: object) => JSON.stringify(value);
-  const spoken = line({ message: { content: TEXT } });
-  const end = line({ done: true, prompt_eval_count: 9, eval_count: 3 });
-  it.each<[string, string, number | undefined]>([
-    ["that end with CRLF", `${spoken}\r\n${end}\r\n`, 12],
-    ["with empty ones, and no end", `\n\n${spoken}\n \n${end}`, 12],
-    ["of which one is cut in a number", `${spoken}\n{"eval_count":4\n${end}\n`, 12],
-    ["of which one is cut in a text", `{"message":{"content":"\n${spoken}\n${end}\n`, 12],
-    ["of which one is cut in an escape", `{"message":{"content":"\\u00\n${spoken}\n${end}\n`, 12],
-    ["of which one opens more than it closes", `[[{"message":\n${spoken}\n]]}}\n${end}\n`, 12],
-    ["of which one is no JSON", `oops: 5, "eval_count": 9\n${end}\n`, 12],
-    ["of which the last one is cut in a number", `${spoken}\n${end.slice(0, -1)}`, 9 + 2],
-  ])("%s", (_, body, tokens) => expect(tokensOf(LINES, body)).toBe(tokens));
+  const SPOKEN = '{"message":{"content":"12345678"}}';
+  const END = '{"done":true,"prompt_eval_count":9,"eval_count":3}';
+  it.each<[string, string, number]>([
+    ["that end with CRLF", `${SPOKEN}\r\n${END}\r\n`, 12],
+    ["with empty ones, and no end", `\n\n${SPOKEN}\n \n${END}`, 12],
+    ["of which one is cut in a number", `${SPOKEN}\n{"eval_count":4\n${END}\n`, 12],
+    ["of which one is cut in a text", `{"message":{"content":"\n${SPOKEN}\n${END}\n`, 12],
+    ["of which one is cut in an escape", `{"message":{"content":"\\u00\n${SPOKEN}\n${END}\n`, 12],
+    ["of which one opens more than it closes", `[[{"message":\n${SPOKEN}\n]]}}\n${END}\n`, 12],
+    ["of which the last one is cut in a number", `${SPOKEN}\n${END.slice(0, -1)}`, 9 + 2],
+  ])("%s", (_, body, tokens) => expect(tokensOf("application/x-ndjson", body)).toBe(tokens));
 });
 
 describe("frames", () => {
-  const spoken = frame({ delta: { text: TEXT } }, "contentBlockDelta");
-  const end = frame({ usage: { inputTokens: 9, outputTokens: 3, totalTokens: 12 } }, "metadata");
+  const SPOKEN = frame('{"delta":{"text":"12345678"}}', "contentBlockDelta");
+  const padded = (length: number) => frame(`{"usage":{"inputTokens":9,"outputTokens":3},"p":"${"p".repeat(length)}"}`);
+  const END = padded(0);
+  const MEGABYTE = 1_048_576;
   /** @param total the length it says. @param headers that of its headers. */
-  const saying = (one: Buffer, total: number, headers = one.readUInt32BE(4)) => {
-    const changed = Buffer.from(one);
+  const saying = (total: number, headers = SPOKEN.readUInt32BE(4)) => {
+    const changed = Buffer.from(SPOKEN);
     changed.writeUInt32BE(total);
     changed.writeUInt32BE(headers, 4);
     return changed;
   };
   it.each<[string, readonly Buffer[], number | undefined]>([
-    ["whose payload is no JSON", [spoken, frame("oops {"), frame(""), end], 12],
-    ["whose base64 is none", [frame({ bytes: "!!!" }), frame({ bytes: 5 }), frame("null"), end], 12],
-    ["whose base64 is no JSON", [frame({ bytes: "////" }), end], 12],
-    ["whose JSON is cut", [frame('{"usage":{"inputTokens":5,"outputTokens":7'), spoken, end], 12],
-    ["that are cut", [spoken, end.subarray(0, -5)], 77 + 2],
-    ["that are cut in their first bytes", [spoken.subarray(0, 7)], undefined],
-    // Nobody knows where the next one begins, and what it says.
-    ["of length 0", [spoken, saying(spoken, 0), end], undefined],
-    ["too short for their checksum", [spoken, saying(spoken, 15, 0), end], undefined],
-    ["longer than a megabyte", [spoken, saying(spoken, 1_048_577), end], undefined],
-    ["as long as numbers go", [spoken, saying(spoken, 0xffffffff), end], undefined],
-    ["with headers that are longer", [spoken, saying(spoken, spoken.length, spoken.length), end], undefined],
-    ["that break behind their usage", [end, saying(spoken, 0)], undefined],
-    [
-      "of Claude, in one of converse",
-      [chunk({ type: "message_delta", usage: { input_tokens: 9, output_tokens: 3 } })],
-      12,
-    ],
-  ])("%s", (_, all, tokens) => expect(tokensOf(AMAZON, new Uint8Array(Buffer.concat(all)))).toBe(tokens));
+    ["whose payload is no JSON", [SPOKEN, frame("oops {"), frame(""), END], 12],
+    ["whose base64 is none", [frame('{"bytes":"!!!"}'), frame('{"bytes":5}'), frame("null"), END], 12],
+    ["whose base64 is no JSON", [frame('{"bytes":"////"}'), END], 12],
+    ["whose JSON is cut in a number", [frame('{"eval_count":5'), frame('{"eval_count":3,"prompt_eval_count":9}')], 12],
+    ["that are cut", [SPOKEN, END.subarray(0, -5)], 77 + 2],
+    ["that are cut in their first bytes", [SPOKEN.subarray(0, 7)], undefined],
+    // Nobody knows where the next one begins.
+    ["of length 0", [SPOKEN, saying(0), END], undefined],
+    ["too short for their checksum", [SPOKEN, saying(15, 0), END], undefined],
+    ["longer than a megabyte", [SPOKEN, saying(MEGABYTE + 1), END], undefined],
+    ["with headers that are longer", [SPOKEN, saying(SPOKEN.length, SPOKEN.length), END], undefined],
+    ["that break behind their usage", [END, saying(0)], undefined],
+  ])("%s", (_, all, tokens) => expect(tokensOf(AMAZON, Buffer.concat(all))).toBe(tokens));
 
   it("of a megabyte are read", () => {
-    const padding = "p".repeat(
-      1_048_576 - frame({ ...JSON.parse("{}"), usage: { inputTokens: 9, outputTokens: 3 }, p: "" }).length,
-    );
-    const longest = frame({ usage: { inputTokens: 9, outputTokens: 3 }, p: padding });
-    expect([longest.length, tokensOf(AMAZON, new Uint8Array(longest), [4_093, 65_536])]).toEqual([1_048_576, 12]);
+    const longest = padded(MEGABYTE - END.length);
+    expect([longest.length, tokensOf(AMAZON, longest, [4_093, 65_536])]).toEqual([MEGABYTE, 12]);
   });
 });
