@@ -253,7 +253,6 @@ export class AnswerJson {
       this.#part = this.#fields;
     } else {
       this.#part = kind === k.SPARE ? this.#spare : [];
-      this.#ttl = "";
     }
   }
 
