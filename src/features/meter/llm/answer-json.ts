@@ -25,6 +25,7 @@ function makeTables() {
     lists: kindsBy(k.LISTS),
     inside: kindsBy(k.INSIDE),
     counted: kindsBy(k.COUNTED_STRINGS.map((want) => [want, 1])),
+    itemBegins: hashOf(k.EVENT, "response.output_item.added"),
   };
 }
 
@@ -48,16 +49,18 @@ function stopsOf(chars: string): Uint8Array {
 /** One step of a hash, which has 30 bits: larger numbers would be slower. */
 const add = (hash: number, c: number) => (Math.imul(hash, 31) + c) & 0x3fffffff;
 
+function hashOf(kind: number, name: string): number {
+  let hash = kind;
+  for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
+  return hash;
+}
+
 /** By a hash of an object's kind and a name in it: the kind of the object times `KINDS`, plus that of the value. */
 function makeMembers(): ReadonlyMap<number, number> {
   const members = new Map<number, number>();
 
   function define(object: number, kind: number, names: string): void {
-    for (const name of names.split(" ")) {
-      let hash = object;
-      for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
-      members.set(hash, object * KINDS + kind);
-    }
+    for (const name of names.split(" ")) members.set(hashOf(object, name), object * KINDS + kind);
   }
 
   const texts =
@@ -86,7 +89,8 @@ function makeMembers(): ReadonlyMap<number, number> {
   // Bedrock's converse.
   define(k.ROOT, k.TIERED, "serviceTier");
   define(k.TIERED, k.TIER, "type");
-  for (const object of [k.ROOT, k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
+  define(k.ROOT, k.EVENT, "type");
+  for (const object of [k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
   for (const object of [k.USAGE, k.ITERATION]) {
     define(object, k.DETAILS, "prompt_tokens_details input_tokens_details cache_creation billed_units");
   }
@@ -134,10 +138,9 @@ function keepLargest(kept: Numbers, more: Numbers): void {
   }
 }
 
-/** How Anthropic names the number of a tool's calls, and OpenAI an item that is one and the event that begins it. */
+/** How Anthropic names the number of a tool's calls, and OpenAI an item that is one. */
 const REQUESTS = "_requests";
 const CALL = "_call";
-const ITEM_BEGINS = "response.output_item.added";
 
 export class AnswerJson {
   /** Of the text so far. */
@@ -172,8 +175,8 @@ export class AnswerJson {
   #part: Numbers = [];
   /** How long the part of a cache is kept that is being read. */
   #ttl = "";
-  /** The type of the event, and the calls in it and in all events that begin an item. */
-  #event = "";
+  /** The hash of the event's type, and the calls in the event and in all events that begin an item. */
+  #event = 0;
   readonly #inEvent = new Map<string, number>();
   readonly #begun = new Map<string, number>();
   // Events of a stream begin alike: how the last one began, up to its first text, and the kinds that are open there.
@@ -181,7 +184,7 @@ export class AnswerJson {
   // have ids.
   #start = new Uint8Array();
   #startKinds = this.#start;
-  #startEvent = "";
+  #startEvent = 0;
   #misses = 0;
 
   /** @param isStream whether the answer is a stream of events, each with JSON of its own. */
@@ -194,9 +197,9 @@ export class AnswerJson {
   /** What follows is another text. */
   begin(): void {
     this.#at = k.OUTSIDE;
-    this.#depth = this.#escaped = this.#hash = 0;
+    this.#depth = this.#escaped = this.#hash = this.#event = 0;
     this.#wanted = k.ROOT;
-    this.#number = this.#event = "";
+    this.#number = "";
     this.#inEvent.clear();
   }
 
@@ -300,10 +303,9 @@ export class AnswerJson {
     else if (want === k.TTL) this.#ttl = text;
     // "auto" is what was asked for: no answer comes from it.
     else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
-    else if (kind === k.ROOT) this.#event = text;
     else if (text.endsWith(CALL)) {
       const isBegun = kind === k.STEP;
-      if (isBegun && this.#event !== ITEM_BEGINS) return;
+      if (isBegun && this.#event !== this.#tables.itemBegins) return;
       const [name, counts] = [text.slice(0, -CALL.length), isBegun ? this.#begun : this.#inEvent];
       const count = (counts.get(name) ?? 0) + 1;
       if (count > 1 || counts.size < MOST_TOOLS) counts.set(name, count);
@@ -354,8 +356,11 @@ export class AnswerJson {
         if (c === k.QUOTE) {
           if (h === k.AFTER_COLON) {
             at = counted[want] !== 0 ? k.COUNTED : k.SKIPPED;
-            // Gemini names its model in each event.
-            if (want >= k.MODEL && want < k.CALLS && (want !== k.MODEL || this.model === "")) {
+            if (want === k.EVENT) {
+              at = k.NAME;
+              h = k.EVENT;
+              // Gemini names its model in each event.
+            } else if (want >= k.MODEL && want < k.CALLS && (want !== k.MODEL || this.model === "")) {
               at = k.KEPT;
               this.#kept = "";
             }
@@ -401,6 +406,7 @@ export class AnswerJson {
         if (at === k.KEPT) this.#keep(chunk.subarray(i - 1, i));
       } else if (c === k.QUOTE) {
         if (at === k.KEPT) this.#endKept(want, kind);
+        else if (want === k.EVENT) this.#event = h;
         at = k.OUTSIDE;
       } else if (c === k.BACKSLASH) {
         this.#escaped = -1;

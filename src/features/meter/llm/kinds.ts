@@ -55,15 +55,17 @@ export const TIERED = 21;
 /** Bedrock's `cacheDetails`: what was written to a cache, and for how long. */
 export const WRITES = 22;
 export const WRITE = 23;
-/** Strings that are kept: the model that has answered, the service tier, the type of an item or an event, and a time. */
-export const MODEL = 24;
-export const TIER = 25;
-export const TYPE = 26;
-export const TTL = 27;
+/** The type of an event, of which the hash is enough: each event has one. */
+export const EVENT = 24;
+/** Strings that are kept: the model that has answered, the service tier, the type of an item, and a time. */
+export const MODEL = 25;
+export const TIER = 26;
+export const TYPE = 27;
+export const TTL = 28;
 /** A number of calls. From here on, values are numbers. */
-export const CALLS = 28;
+export const CALLS = 29;
 /** The first of the numbers of a usage, in the order of `FIELDS`. */
-export const FIELD = 29;
+export const FIELD = 30;
 
 /** What an object is by what is wanted there. What is not named is unknown. */
 export const OBJECTS: readonly (readonly [want: number, kind: number])[] = [
@@ -119,7 +121,7 @@ export const MAX_DEPTH = 16;
 export const OTHER_FIELD = -1;
 export const LINE_START = 0;
 export const OUTSIDE = 5;
-/** In a string: skipped, the name of a member (or an item of a list, never used), text to count, or kept. */
+/** In a string: skipped, the name of a member (or an item of a list, or the type of an event), text to count, or kept. */
 export const SKIPPED = 6;
 export const NAME = 7;
 export const COUNTED = 8;
