@@ -3,7 +3,6 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
@@ -13,6 +12,7 @@ import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
+import { bundled } from "../support/programs.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
 
 /** Also docs/stores.md, whose programs for Node have tests of their own. */
@@ -85,7 +85,7 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
-const toml = [...GUIDED, "docs/consistency.md", "docs/runtimes.md"].flatMap((page) =>
+const toml = [...GUIDED, "docs/runtimes.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),
 );
 
@@ -155,20 +155,9 @@ interface Module {
 /** The Worker of a block, as it stands. It believes that it runs on Workers, where the edge names the client. */
 async function moduleOf(text: string): Promise<Module> {
   vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-  const { outputFiles } = await build({
-    stdin: { contents: text, loader: "ts", resolveDir: ROOT },
-    alias: {
-      "headgate/durable-object": join(ROOT, "src/durable-object.ts"),
-      "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts"),
-      "headgate/hono": join(ROOT, "src/adapters/hono.ts"),
-      "headgate/llm": join(ROOT, "src/features/meter/llm/index.ts"),
-      headgate: join(ROOT, "src/index.ts"),
-    },
-    bundle: true,
-    format: "esm",
-    write: false,
-  });
-  const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  const alias = { "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts") };
+  const code = await bundled(text, { alias });
+  const module = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   return module as Module;
 }
 
@@ -243,7 +232,6 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
   "docs/cli.md": { "test/cli/docs.test.ts": 6 },
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
-  "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
@@ -252,7 +240,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/operate.md": { "test/examples/operate.test.ts": 16 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 11 },
-  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 3 },
+  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 2 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 10,
     "test/examples/examples.long.test.ts": 2,

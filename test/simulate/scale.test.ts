@@ -146,11 +146,11 @@ it("docs/stores.md has the price of a million requests for each setting", () => 
   const one = { admitted: 1, refused: 0, keys: 1 };
   const asked = {
     "`strict`, admitted": one,
-    "`strict`, two policies or scopes, admitted": { ...one, keys: 2 },
+    "`strict`, admitted by two policies": { ...one, keys: 2 },
     "`strict`, refused by the store": { ...one, admitted: 0, refused: 1 },
     "`leased`, with 0.1 calls per request": { ...one, admitted: 0.1 },
     "`meter`: reserved, and settled after the answer": undefined,
-    "refused without asking the store, excluded or blocked": { ...one, admitted: 0 },
+    "refused without asking the store, or from a blocked or exempt client": { ...one, admitted: 0 },
   };
   const settled = perMillion(one);
   /** Rounded up, whatever the last bits of a sum are. */

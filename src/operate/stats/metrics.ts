@@ -21,31 +21,31 @@ const MODEL = "gen_ai_response_model";
  */
 export const METRICS: readonly Metric[] = [
   metric("decisions", ["policy", "region", "outcome", "source"], "Requests, once for each policy that matched."),
-  metric("units", ["policy", "outcome"], "Units that the requests asked for, without repeats (once)."),
-  metric("overflow", ["policy", "paid_by"], "Requests that an overflow has paid for."),
+  metric("units", ["policy", "outcome"], "Units that these requests asked for. Repeats (once) add nothing."),
+  metric("overflow", ["policy", "paid_by"], "Requests of a policy that its overflow paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
-  metric("settled_units", ["policy", "paid_for", MODEL], "Units of settled answers. paid_for: the matched policy."),
-  metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, where known."),
+  metric(
+    "settled_units",
+    ["policy", "paid_for", MODEL],
+    "Units that answers cost in the end. paid_for: the policy that matched.",
+  ),
+  metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, if known."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
   metric(
     "store_calls",
     ["place", "outcome"],
-    "Calls to a place that holds counts. outcome: ok, or why it did not answer.",
+    "Calls to a place (a Redis or Durable Object). outcome: ok, or why it did not answer.",
   ),
   metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
   metric(
     "breaker_open",
     ["place"],
-    "Worker instances that have stopped calling a place, by their last reports.",
+    "Worker instances that have stopped calling a place, as they last reported.",
     "gauge",
   ),
-  metric("fallback", ["policy"], "Requests whose place did not answer: the policy's onStoreFailure decided."),
-  metric(
-    "lease_units",
-    ["policy", "event"],
-    "Units that Worker instances took ahead (granted), and what became of them.",
-  ),
-  metric("warnings", ["outcome"], "Warnings before a limit is reached: delivered, or why they were not."),
+  metric("fallback", ["policy"], "Requests that onStoreFailure decided, because the place did not answer."),
+  metric("lease_units", ["policy", "event"], "Units that Worker instances leased (granted), and what became of them."),
+  metric("warnings", ["outcome"], "Warnings before a limit is reached, by what became of them."),
 ];
 
 function metric(series: string, labels: Metric["labels"], help: string, type: Metric["type"] = "counter"): Metric {

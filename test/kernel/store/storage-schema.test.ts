@@ -1,4 +1,5 @@
-// The examples of docs/storage-schema.md that docs/architecture.md does not show: the script stores these very bytes.
+// What docs/storage-schema.md says of stored values, except the example that test/examples/architecture.test.ts checks:
+// the script stores these very bytes.
 
 import { expect, inject, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
@@ -6,7 +7,7 @@ import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { ID_BUCKETS, ID_KINDS } from "../../../src/kernel/core/layout.ts";
 import { Flag, limitKeyOf } from "../../../src/kernel/core/take.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
-import { blocksOf, sectionOf, tableIn } from "../../docs/markdown.ts";
+import { blocksOf } from "../../docs/markdown.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
 import { sharedRedis } from "../../support/redis/shared-redis.ts";
 
@@ -21,40 +22,41 @@ it("the id of a record", () => {
   expect(blocksOf(PAGE)[0]!.text).toBe(`id = (a * ${ID_BUCKETS} + buckets) * ${ID_KINDS} + kind\n`);
 });
 
-it("a fixed window and a token bucket", async () => {
-  const limits: LimitSpec[] = [
-    { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
-    { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
-  ];
-  const key = `${KEY}-quota`;
-  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
-
+/** What the page shows of a record, in hexadecimal. The first one is that of docs/architecture.md. */
+function dumpOfPage(): string {
   const dumps = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text));
-  // The first one is that of docs/architecture.md.
-  expect(dumps).toHaveLength(3);
-  const [, dump] = dumps.map(({ text }) => text.replaceAll(/ {2}.*$/gm, ""));
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump!.replaceAll(/\s/g, ""));
-});
+  expect(dumps).toHaveLength(2);
+  return dumps[1]!.text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
+}
 
-it("a calendar limit", async () => {
-  const calls: LimitSpec = {
-    kind: Kind.calendar,
-    limit: 10_000,
-    window: "month",
-    zone: "America/Los_Angeles",
-    firstDay: 15,
-  };
-  const key = `${KEY}-calls`;
-  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, [calls])], flag: Flag.take }, nowMs);
-  const { text } = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text))[2]!;
-  const dump = text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump);
+it.each<[what: string, limits: LimitSpec[], bytes: () => string]>([
+  [
+    "a fixed window and a token bucket",
+    [
+      { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
+      { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
+    ],
+    dumpOfPage,
+  ],
+  [
+    "a calendar limit",
+    [{ kind: Kind.calendar, limit: 10_000, window: "month", zone: "America/Los_Angeles", firstDay: 15 }],
+    // The id, midnight before the next 15th there, and the count.
+    () => "cf000000b8c892b807cf000001a278b72c0003",
+  ],
+])("%s", async (what, limits, bytes) => {
+  const key = `${KEY}-${what}`;
+  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(bytes());
 });
 
 it("limit keys", async () => {
-  const rows = tableIn(sectionOf(PAGE, "Limit keys"), "Key").map(({ Content }) => Content!);
-  const [record, ...entries] = rows.slice(0, 4).map((hex) => hex.replaceAll(/[\s`]/g, ""));
-  const [, slot, score] = /^`(\d+)`, score (\d+)$/.exec(rows[4]!)!;
+  // The id (60,000 ms, kind 5), 202 used, and the instant of the newest entry.
+  const record = "ce07530005ccca" + "cf000001a1fc6edf8d";
+  // The instant and the cost of each entry.
+  const entries = ["cf000001a1fc6edf67" + "01", "cf000001a1fc6edf78" + "ccc8", "cf000001a1fc6edf8d" + "01"];
+  // The last request is in flight, until 60 s after it came.
+  const [slot, score] = ["3886809216094716", "1795236547053"];
 
   const log: LimitSpec = { kind: Kind.log, limit: 500, windowMs: MINUTE_MS };
   const slots: LimitSpec = { kind: Kind.concurrency, limit: 5, timeoutMs: MINUTE_MS };
