@@ -23,19 +23,21 @@ it("adds up what one policy has paid for in a time, in dollars or tokens", () =>
 const LAST_HOUR = (perHour: number): SpendingRate => ({ perMs: perHour / HOUR, over: "last hour" });
 
 it.each<[says: string, left: number, resetAfterMs: number, rate: SpendingRate]>([
-  ["At the rate of the last hour, which is 0, it will not be spent", 5, DAY, LAST_HOUR(0)],
-  ["At the rate of the last hour, it will be spent in 2 h", 5, DAY, LAST_HOUR(2.5)],
-  ["At the rate of the last hour, it will be spent in 3 d", 180, 20 * DAY, LAST_HOUR(2.5)],
-  ["At the rate of the last hour, it resets before it is spent", 5, 2 * HOUR, LAST_HOUR(2.5)],
-  ["At the rate of the last hour, it resets before it is spent", 5, HOUR, LAST_HOUR(0.001)],
-  ["At the rate of the last hour, it will be spent in 1 s", 0.00001, HOUR, LAST_HOUR(9_000)],
+  ["At the rate of the last hour, which is 0, the rest will not be spent", 5, DAY, LAST_HOUR(0)],
+  ["At the rate of the last hour, the rest will be spent in about 2 h", 5, DAY, LAST_HOUR(2.5)],
+  ["At the rate of the last hour, the rest will be spent in about 3 d", 180, 20 * DAY, LAST_HOUR(2.5)],
+  ["At the rate of the last hour, the rest will be spent in about 11 h", 32, DAY, LAST_HOUR(3)],
+  ["At the rate of the last hour, the rest will be spent in about 75 min", 5, DAY, LAST_HOUR(4)],
+  ["At the rate of the last hour, it resets before the rest is spent", 5, 2 * HOUR, LAST_HOUR(2.5)],
+  ["At the rate of the last hour, it resets before the rest is spent", 5, HOUR, LAST_HOUR(0.001)],
+  ["At the rate of the last hour, the rest will be spent in about 1 s", 0.00001, HOUR, LAST_HOUR(9_000)],
   [
-    "At the rate since its window began, 6 h ago, it will be spent in 6 h",
+    "At the rate since its window began, 6 h ago, the rest will be spent in about 6 h",
     2.5,
     DAY,
     rateSince(NOW - 6 * HOUR, NOW, 2.5),
   ],
-  ["At the rate since its window began, 1 s ago, it will be spent in 3 s", 3, DAY, rateSince(NOW, NOW, 1)],
+  ["At the rate since its window began, 1 s ago, the rest will be spent in about 3 s", 3, DAY, rateSince(NOW, NOW, 1)],
 ])("%s", (says, left, resetAfterMs, rate) => {
   expect(outlookText(outlookOf(left, resetAfterMs, rate), rate)).toBe(says);
 });

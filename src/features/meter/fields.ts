@@ -152,10 +152,13 @@ const USED = {
   usd: "the price of the tokens that it uses",
 };
 
+/** The fields of answers tell units of 10 micro-dollars. */
+const LEFT = ". GET /.headgate/limits/me says how many dollars you have left, and when they reset";
+
 export const meterWords = {
   tell: ({ meter }) =>
     meter && {
       meter: { unit: meter.unit, meaning: `${USED[meter.unit]}, estimated before the answer and corrected after it` },
     },
-  say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}` }),
+  say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}${meter.unit === "usd" ? LEFT : ""}` }),
 } as const satisfies ClientWords;
