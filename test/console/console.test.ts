@@ -621,7 +621,7 @@ it("tells what a metered policy has spent, how fast, and when the rest will be s
       0.1,
       /^\$0\.10 spent .*: \$0\.10 an hour\. .*18 h\. At the rate of the last hour, it resets before the rest is spent\.$/,
     ],
-    [1.6, /^\$1\.60 spent .*: \$1\.6\d an hour\. .* last hour, the rest will be spent in about 2 h\.$/],
+    [1.05, /^\$1\.05 spent .*: \$1\.0\d an hour\. .* last hour, the rest will be spent in about 3 h\.$/],
   ] as const) {
     spent = dollars;
     await seeAgain(page);
