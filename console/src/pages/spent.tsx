@@ -15,7 +15,7 @@ const HOUR_S = 3_600;
 export function Spent({ policy, view }: { policy: PolicyAnswer; view: View | undefined }) {
   const { off } = useValue(stats);
   if (!policy.meter || off) return null;
-  const { unit } = policy.meter;
+  const { unit, unmetered } = policy.meter;
   // As high as what comes, so that nothing jumps.
   if (!view) return <p class="spent">{NONE} spent</p>;
   const spent = spentIn(view.chart.stats, view.chart.span, policy);
@@ -23,6 +23,7 @@ export function Spent({ policy, view }: { policy: PolicyAnswer; view: View | und
     <p class="spent">
       <b>{amountOfMany(spent, unit)}</b> spent in the {timeText(view)}, in all regions:{" "}
       <b>{amountOfMany((spent / view.chart.seconds) * HOUR_S, unit)}</b> an hour.
+      {typeof unmetered === "object" && " What requests cost that nobody can meter is not in it."}
     </p>
   );
 }
