@@ -35,6 +35,8 @@ export const FIELD_NAMES = {
   created1h: "ephemeral_1h_input_tokens",
   // OpenAI, in `prompt_tokens_details` or `input_tokens_details`, Gemini and DeepSeek: part of the input.
   cached: "cached_tokens cachedContentTokenCount prompt_cache_hit_tokens",
+  // OpenAI since GPT-5.6, beside `cached_tokens`: part of the input too.
+  wrote: "cache_write_tokens",
   // Gemini: what its own tools have found is not part of `promptTokenCount`, and costs what other input costs.
   found: "toolUsePromptTokenCount",
   // Gemini: thoughts are not part of `candidatesTokenCount`, and cost what other output costs.
@@ -65,7 +67,7 @@ export function statesZero({ prompt, input = prompt, output, created, read }: St
  */
 export function usageOf(stated: Stated, estimated: number, streamed: number): Usage {
   const { prompt = 0, input = 0, total = 0, output = 0, created = 0, read = 0, found = 0, thoughts = 0 } = stated;
-  const { created5m = 0, created1h = 0, cached = 0 } = stated;
+  const { created5m = 0, created1h = 0, cached = 0, wrote = 0 } = stated;
   const written = Math.max(created, created5m + created1h);
   // Embeddings of some providers tell only the sum.
   const all = Math.max(prompt && prompt + found, input + written + read) || Math.max(0, total - output - thoughts);
@@ -74,7 +76,7 @@ export function usageOf(stated: Stated, estimated: number, streamed: number): Us
   return {
     inputTokens: all || estimated,
     cachedInputTokens: Math.max(cached, read),
-    cacheWriteTokens: written - created1h,
+    cacheWriteTokens: Math.max(wrote, written - created1h),
     cacheWrite1hTokens: created1h,
     outputTokens: Math.max(answered, total && all && total - all),
   };
