@@ -120,7 +120,8 @@ it("counts the dollars of every request, through two outages", async () => {
     const isExplained = ({ key, beyond }: Difference) => unknown.has(key) || (alone.has(key) && beyond > 0);
     const wrong = async () => {
       await Promise.all(clients.map((client) => ask(client)));
-      return (await differences()).filter((one) => !isExplained(one)).map(describe);
+      const open = gateways.filter(({ logs }) => isOpen(logs)).map(({ url }) => `${url}: the breaker is open`);
+      return [...open, ...(await differences()).filter((one) => !isExplained(one)).map(describe)];
     };
     await expect.poll(wrong, PATIENCE).toEqual([]);
     let last = "";
@@ -156,14 +157,16 @@ it("counts the dollars of every request, through two outages", async () => {
   await settled(new Set());
   const unknown = await sendDuring(losing);
   const differing = await settled(unknown);
+  const counted = [...(await unitsIn(rig.redis, POLICY.name)).values()].flat().reduce((sum, units) => sum + units, 0);
   const outcomes = { reservationUncounted: 0, reservationKept: 0 };
   for (const { exchange, key, units, beyond } of differing) {
     const reserved = await reservedBy(exchange);
     if (units === reserved) outcomes.reservationKept++;
     else {
       outcomes.reservationUncounted++;
-      // What was used beyond it is counted afterwards.
-      expect([unknown.has(key), units]).toEqual([true, Math.max(0, units - beyond - reserved)]);
+      // What was used beyond it is counted afterwards, or is lost in the same call.
+      expect(unknown.has(key)).toBe(true);
+      expect([0, units - beyond - reserved]).toContain(units);
     }
   }
 
@@ -171,7 +174,6 @@ it("counts the dollars of every request, through two outages", async () => {
   const told = provider.told();
   expect(tokens).toBe(told.inputTokens + told.outputTokens);
   const billed = provider.exchanges.reduce((sum, one) => sum + (one.usage ? billedUnits(one) : 0), 0);
-  const counted = [...(await unitsIn(rig.redis, POLICY.name)).values()].flat().reduce((sum, units) => sum + units, 0);
   expect(counted).toBe(differing.reduce((sum, { beyond }) => sum + beyond, billed));
   const dollars = `$${billed / 1e5} billed, $${counted / 1e5} counted`;
   console.log(`${sent} requests, ${dollars}, ${JSON.stringify(outcomes)}`);
