@@ -7,9 +7,10 @@ import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { sendRaw } from "../support/gateway/raw.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
-import { dollarUnits } from "../support/llm/dollars.ts";
+import { billedUnits, MODELS, PRICES } from "../support/llm/dollars.ts";
+import { drawnAsk } from "../support/llm/drawn-ask.ts";
 import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
-import type { MockUsage, PartKind } from "../support/llm/plan.ts";
+import type { MockUsage } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
@@ -17,30 +18,6 @@ const NAME = uniqueName("meter");
 const [REQUESTS, TOKENS, DOLLARS, SLOTS] = ["requests", "tokens", "dollars", "slots"].map(
   (end) => `${NAME}-${end}`,
 ) as [string, string, string, string];
-/** Dollars per million tokens. The longest pattern wins. */
-const PRICES = {
-  "gpt-5*": { input: 1.25, cachedInput: 0.125, output: 10 },
-  "gpt-5-mini*": { input: 0.25, cachedInput: 0.025, output: 2 },
-  "claude-*": { input: 3, cachedInput: 0.3, output: 15 },
-  "gemini-*-flash*": { input: 0.3, cachedInput: 0.03, output: 2.5 },
-  "*embedding*": { input: 0.02, output: 0 },
-  default: { input: 15, output: 75 },
-};
-const MODELS: readonly (readonly [model: string, price: keyof typeof PRICES])[] = [
-  ["gpt-5.2", "gpt-5*"],
-  ["gpt-5-mini-2026-08", "gpt-5-mini*"],
-  ["claude-opus-5-5", "claude-*"],
-  ["text-embedding-3-small", "*embedding*"],
-  ["gemini-2.5-flash", "gemini-*-flash*"],
-  ["unheard-of", "default"],
-];
-const PARTS: readonly PartKind[][] = [
-  ["text"],
-  ["reasoning", "text"],
-  ["text", "tool"],
-  ["refusal"],
-  ["search", "text"],
-];
 /** More than any answer here has text. */
 const LITTLE = 300;
 const ROUNDS = partOf(5);
@@ -72,14 +49,15 @@ beforeAll(async () => {
   return stop;
 });
 
-/** What all answers so far have used. */
-const sum = { requests: 0, tokens: 0, units: 0 };
+/** What all clients have read so far. */
+const sum = { requests: 0, tokens: 0 };
+const billed = () =>
+  metered.provider.exchanges.reduce((units, exchange) => units + (exchange.usage ? billedUnits(exchange) : 0), 0);
 
-async function askAndAdd(ask: Omit<Ask, "model">, [model, price]: (typeof MODELS)[number]): Promise<ReadUsage> {
-  const read = await metered.ask({ ...ask, model });
+async function askAndAdd(ask: Ask): Promise<ReadUsage> {
+  const read = await metered.ask(ask);
   sum.requests += 1;
   sum.tokens += read.input + read.output;
-  sum.units += dollarUnits(read, PRICES[price]);
   return read;
 }
 
@@ -93,7 +71,7 @@ async function expectCounts(): Promise<void> {
     ...(await metered.counted(TOKENS)),
     ...(await metered.counted(DOLLARS)),
   ];
-  await expect.poll(counts, soon).toEqual([sum.requests, sum.tokens, sum.tokens, sum.units]);
+  await expect.poll(counts, soon).toEqual([sum.requests, sum.tokens, sum.tokens, billed()]);
   await expect.poll(() => lines().length, soon).toBe(sum.requests);
 }
 
@@ -107,20 +85,22 @@ it("after each answer of each format, whatever it has used", async () => {
   ];
   for (const [i, [format, stream]] of WAYS.entries()) {
     for (const usage of usages) {
-      const of = MODELS[i % MODELS.length]!;
-      const read = await askAndAdd({ format, stream, prompt: "How many?", plan: { seed: i + 1, usage } }, of);
+      const model = MODELS[i % MODELS.length]!;
+      const read = await askAndAdd({ format, stream, model, prompt: "How many?", plan: { seed: i + 1, usage } });
       await expectCounts();
-      expect(metered.provider.exchanges.at(-1)!.headers["accept-encoding"]).toBe("identity");
+      const exchange = metered.provider.exchanges.at(-1)!;
+      expect(exchange.headers["accept-encoding"]).toBe("identity");
       const { at, ...line } = lines().at(-1);
       expect(Date.parse(at)).toBeGreaterThan(0);
       expect(line).toEqual({
         event: "answer",
         policies: [TOKENS, DOLLARS],
         "gen_ai.operation.name": OPERATIONS[format] ?? "chat",
-        "gen_ai.request.model": of[0],
-        "gen_ai.response.model": format === "google-gemini" ? `${of[0]}-001` : of[0],
+        "gen_ai.request.model": model,
+        "gen_ai.response.model": format === "google-gemini" ? `${model}-001` : model,
         "gen_ai.usage.input_tokens": read.input,
         "gen_ai.usage.cache_read.input_tokens": read.cached,
+        "gen_ai.usage.cache_creation.input_tokens": exchange.usage!.cacheWriteTokens,
         "gen_ai.usage.output_tokens": read.output,
       });
     }
@@ -131,30 +111,10 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
   const seed = Date.now() % 2 ** 31;
   console.log(`seed ${seed}`);
   const next = mulberry32(seed);
-  const upTo = (most: number) => Math.floor(next() * (most + 1));
-  const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
   await expectCounts();
   metered.storeCalls();
   for (let round = 1; round <= ROUNDS; round++) {
-    await atOnce(100, 20, async () => {
-      const [format, stream] = one(WAYS);
-      const ask = {
-        format,
-        stream,
-        prompt: "é🙂 word ".repeat(upTo(one([3, 300]))),
-        ...(next() < 0.5 && { maxTokens: 1 + upTo(8_000) }),
-        plan: {
-          seed: upTo(2 ** 31),
-          tokens: 1 + upTo(one([4, 4, 40])),
-          parts: one(PARTS),
-          chunk: one(["event", 300, 1_000] as const),
-          newline: one(["\n", "\r\n"] as const),
-          end: one(["complete", "incomplete"] as const),
-          usage: { outputTokens: LITTLE + upTo(12_000) },
-        },
-      };
-      await askAndAdd(ask, one(MODELS));
-    });
+    await atOnce(100, 20, async () => void (await askAndAdd(drawnAsk(next))));
     await expectCounts();
     expect(metered.storeCalls()).toBeLessThanOrEqual(200);
   }
@@ -177,7 +137,7 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
   await expect.poll(metrics, soon).toMatchObject({
     [`tokens ${TOKENS}`]: sum.tokens,
     [`settled_units ${TOKENS}`]: sum.tokens,
-    [`settled_units ${DOLLARS}`]: sum.units,
+    [`settled_units ${DOLLARS}`]: billed(),
   });
 });
 

@@ -45,6 +45,10 @@ describe("an estimate", () => {
     expect(more.inputTokens).toBe(Math.ceil((bytes + 404) / 4));
   });
 
+  it.each(["service_tier", "serviceTier"])("names the tier that %s asks for", async (name) => {
+    expect(await estimateOf({ [name]: "priority" })).toMatchObject({ tier: "priority" });
+  });
+
   it.each<[string, object, number | undefined]>([
     ["chat/completions", { max_tokens: 10, max_completion_tokens: 20, n: 3, stream: true }, 60],
     ["chat/completions", { max_tokens: "10" }, undefined],

@@ -136,9 +136,16 @@ describe("usage", () => {
     ["only a sum", { usage: { total_tokens: 8 } }, [8, 0, 0]],
     ["responses", { output: [], usage: { input_tokens: 1, output_tokens: 2 } }, [1, 0, 2]],
     ["messages", { usage: { input_tokens: 1, cache_read_input_tokens: 4, output_tokens: 2 } }, [5, 4, 2]],
-  ])("of a JSON answer: %s", (_, answer, [input, cached, output]) => {
+    [
+      "what OpenAI has written to its cache, which is part of the input",
+      {
+        usage: { input_tokens: 9, input_tokens_details: { cached_tokens: 2, cache_write_tokens: 5 }, output_tokens: 3 },
+      },
+      [9, 2, 3, 5],
+    ],
+  ])("of a JSON answer: %s", (_, answer, [input, cached, output, written]) => {
     for (const text of [JSON.stringify(answer), JSON.stringify(answer, null, 2)]) {
-      expect(scan(JSON_TYPE, text).usage).toEqual(usageOf(input!, cached!, output!));
+      expect(scan(JSON_TYPE, text).usage).toEqual(usageOf(input!, cached!, output!, written));
     }
   });
 

@@ -82,6 +82,8 @@ export interface FaultProxy {
   set(fault: ProxyFault | undefined): Promise<void>;
   /** How many commands have met the fault since it was set. With `reset` it also counts connections. */
   readonly met: number;
+  /** The keys of the scripts among them, as far as the proxy has read them. */
+  readonly metKeys: ReadonlySet<string>;
   close(): Promise<void>;
 }
 
@@ -89,6 +91,7 @@ export interface FaultProxy {
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   let fault: ProxyFault | undefined;
   let met = 0;
+  let metKeys = new Set<string>();
   let waiting: ((body: string) => string) | undefined;
   // While the proxy is closed, nobody else gets its port: the connections that it has ended are remembered.
   const port = await freePort();
@@ -122,7 +125,10 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     const send = (status: number, text: string) => {
       response.writeHead(status, { "Content-Type": "application/json" }).end(text);
     };
-    if (now) met++;
+    if (now) {
+      met++;
+      for (const key of keysOf(body)) metKeys.add(key);
+    }
     const error = now && ERRORS[now];
     if (error) return send(error[0], JSON.stringify({ error: error[1] }));
     if (now === "reset") return void request.socket.resetAndDestroy();
@@ -177,10 +183,14 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     get met() {
       return met;
     },
+    get metKeys() {
+      return metKeys;
+    },
     async set(next) {
       const before = fault;
       fault = next;
       met = 0;
+      metKeys = new Set();
       if (next === "refused" && before !== "refused") await shut();
       if (next !== "refused" && before === "refused") server = await open(port);
     },
@@ -188,6 +198,11 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       if (fault !== "refused") await shut();
     },
   };
+}
+
+function keysOf(body: string): string[] {
+  const command = JSON.parse(body) as (string | number)[];
+  return /^eval/i.test(String(command[0])) ? command.slice(3, 3 + Number(command[2])).map(String) : [];
 }
 
 /** `["evalsha", sha1, n, key…, now_ms, …]`: replaces now_ms, so that the script uses a clock that is 10 s behind. */

@@ -97,9 +97,14 @@ export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
     cacheWriteTokens: Math.floor((next() * inputTokens) / 4),
     outputTokens: tokensOf(plan.parts),
     reasoningTokens: tokensOf(["reasoning"]),
+    searches: plan.parts.filter((kind) => kind === "search").length,
     ...plan.usage,
   };
-  // Reasoning is a part of the output. Gemini tells the rest by itself, which is never below 0.
-  const usage = { ...told, reasoningTokens: Math.min(told.reasoningTokens, told.outputTokens) };
+  // Parts are never more than the whole: formats tell the rest by itself.
+  const usage = {
+    cacheWrite1hTokens: told.cacheWriteTokens >> 2,
+    ...told,
+    reasoningTokens: Math.min(told.reasoningTokens, told.outputTokens),
+  };
   return { request, plan, model: request.model ?? "mock", parts, usage };
 }

@@ -7,13 +7,17 @@ const ID = "msg_01XFDUDYJgAACzvnptvVoYEL";
 const SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds";
 
 /** Usage as messages tell it: `input_tokens` is only what was neither read from a cache nor written to one. */
-export const messagesUsage = (usage: MockUsage) => ({
+export const messagesUsage = (usage: MockUsage, tier = "standard") => ({
   input_tokens: usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens,
   cache_creation_input_tokens: usage.cacheWriteTokens,
   cache_read_input_tokens: usage.cachedInputTokens,
-  cache_creation: { ephemeral_5m_input_tokens: usage.cacheWriteTokens, ephemeral_1h_input_tokens: 0 },
+  cache_creation: {
+    ephemeral_5m_input_tokens: usage.cacheWriteTokens - usage.cacheWrite1hTokens,
+    ephemeral_1h_input_tokens: usage.cacheWrite1hTokens,
+  },
   output_tokens: usage.outputTokens,
-  service_tier: "standard",
+  ...(usage.searches > 0 && { server_tool_use: { web_search_requests: usage.searches, web_fetch_requests: 0 } }),
+  service_tier: tier,
 });
 
 const toolId = (index: number) => `toolu_01T1x1fJ34qAmk2tNTrN7Up${index}`;
@@ -66,7 +70,7 @@ export const messagesJson = (answer: MockAnswer): object =>
       ...(part.kind === "search" ? [resultOf(index)] : []),
     ]),
     stopReason(answer),
-    answer.plan.omitUsage ? {} : { usage: messagesUsage(answer.usage) },
+    answer.plan.omitUsage ? {} : { usage: messagesUsage(answer.usage, answer.plan.tier) },
   );
 
 const DELTAS = {
@@ -86,8 +90,8 @@ const eventOf = (event: string, fields: object = {}, more: Omit<MockEvent, "even
 export function* messagesStream(answer: MockAnswer): Generator<MockEvent> {
   const { plan } = answer;
   // The first event knows the input, and says that the first token is there.
-  const first = { ...answer.usage, outputTokens: Math.min(1, answer.usage.outputTokens) };
-  const told = plan.omitUsage ? {} : { usage: messagesUsage(first) };
+  const first = { ...answer.usage, outputTokens: Math.min(1, answer.usage.outputTokens), searches: 0 };
+  const told = plan.omitUsage ? {} : { usage: messagesUsage(first, plan.tier) };
   yield eventOf(
     "message_start",
     { message: messageOf(answer, [], null, told) },
@@ -113,7 +117,8 @@ export function* messagesStream(answer: MockAnswer): Generator<MockEvent> {
   }
   // Documented are both: only the output, and all counts again. They are of the whole answer.
   const { cache_creation: _, service_tier: __, ...all } = messagesUsage(answer.usage);
-  const usage = plan.seed % 2 === 0 ? all : { output_tokens: all.output_tokens };
+  const { output_tokens, server_tool_use } = all;
+  const usage = plan.seed % 2 === 0 ? all : { output_tokens, server_tool_use };
   const delta = { stop_reason: stopReason(answer), stop_sequence: null };
   yield eventOf(
     "message_delta",

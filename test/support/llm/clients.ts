@@ -1,7 +1,7 @@
 // The real clients of the providers, asked in one way for every format, and what each has read of `usage`.
 
 import Anthropic from "@anthropic-ai/sdk";
-import { type GenerateContentResponseUsageMetadata, GoogleGenAI } from "@google/genai";
+import { type GenerateContentResponseUsageMetadata, GoogleGenAI, ServiceTier } from "@google/genai";
 import OpenAI from "openai";
 import { type MockFormat, type MockPlan, mockPlan } from "./plan.ts";
 
@@ -13,6 +13,9 @@ export interface Ask {
   readonly prompt: string;
   /** Absent: the request names no maximum. Anthropic's needs one: 1,024. */
   readonly maxTokens?: number;
+  /** The service tier that is asked for. Anthropic has none that costs more, and Groq none here. */
+  readonly tier?: "flex" | "priority";
+  readonly headers?: Readonly<Record<string, string>>;
   readonly plan: Partial<MockPlan>;
 }
 
@@ -35,6 +38,8 @@ export interface Clients {
 export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] = [
   ["openai-chat", false],
   ["openai-chat", true],
+  ["groq-chat", false],
+  ["groq-chat", true],
   ["openai-responses", false],
   ["openai-responses", true],
   ["anthropic-messages", false],
@@ -44,37 +49,59 @@ export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] =
   ["google-gemini", true],
 ];
 
-/** @param url of a gateway or a provider; the clients add `/v1`. */
+/** @param url of a gateway or a provider; the clients add `/v1`, and Groq's `/openai/v1`. */
 export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.fetch = globalThis.fetch): Clients {
   const base = url.replace(/\/$/, "");
   const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries, fetch });
+  const groq = new OpenAI({ apiKey: "key", baseURL: `${base}/openai/v1`, maxRetries, fetch });
   const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries, fetch });
   // It tries again only if it is told to, and obeys no field for the wait.
   const google = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: base, fetch } });
 
+  const readChat = (usage: OpenAI.CompletionUsage | null | undefined): ReadUsage => ({
+    input: usage!.prompt_tokens,
+    cached: usage!.prompt_tokens_details!.cached_tokens!,
+    output: usage!.completion_tokens,
+  });
+
   const asks: Record<MockFormat, (ask: Ask, headers: Record<string, string>) => Promise<ReadUsage>> = {
-    async "openai-chat"({ model, prompt, maxTokens, stream }, headers) {
+    async "openai-chat"({ model, prompt, maxTokens, tier, stream }, headers) {
       const body = {
         model,
         messages: [{ role: "user" as const, content: prompt }],
         ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
+        ...(tier && { service_tier: tier }),
       };
-      const read = (usage: OpenAI.CompletionUsage | null | undefined): ReadUsage => ({
-        input: usage!.prompt_tokens,
-        cached: usage!.prompt_tokens_details!.cached_tokens!,
-        output: usage!.completion_tokens,
-      });
-      if (!stream) return read((await openai.chat.completions.create(body, { headers })).usage);
+      if (!stream) return readChat((await openai.chat.completions.create(body, { headers })).usage);
       const more = { stream: true, stream_options: { include_usage: true } } as const;
       let usage: OpenAI.CompletionUsage | null | undefined;
       for await (const chunk of await openai.chat.completions.create({ ...body, ...more }, { headers })) {
         usage = chunk.usage;
       }
-      return read(usage);
+      return readChat(usage);
     },
 
-    async "openai-responses"({ model, prompt, maxTokens, stream }, headers) {
-      const body = { model, input: prompt, ...(maxTokens !== undefined && { max_output_tokens: maxTokens }) };
+    async "groq-chat"({ model, prompt, maxTokens, stream }, headers) {
+      const body = {
+        model,
+        messages: [{ role: "user" as const, content: prompt }],
+        ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
+      };
+      if (!stream) return readChat((await groq.chat.completions.create(body, { headers })).usage);
+      let usage: OpenAI.CompletionUsage | undefined;
+      for await (const chunk of await groq.chat.completions.create({ ...body, stream: true }, { headers })) {
+        usage = (chunk as { x_groq?: { usage: OpenAI.CompletionUsage } }).x_groq?.usage;
+      }
+      return readChat(usage);
+    },
+
+    async "openai-responses"({ model, prompt, maxTokens, tier, stream }, headers) {
+      const body = {
+        model,
+        input: prompt,
+        ...(maxTokens !== undefined && { max_output_tokens: maxTokens }),
+        ...(tier && { service_tier: tier }),
+      };
       let response: OpenAI.Responses.Response | undefined;
       if (stream) {
         for await (const event of await openai.responses.create({ ...body, stream: true }, { headers })) {
@@ -104,8 +131,12 @@ export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.
       return { input: input_tokens + cache_creation_input_tokens! + cached, cached, output: output_tokens };
     },
 
-    async "google-gemini"({ model, prompt, maxTokens, stream }, headers) {
-      const config = { httpOptions: { headers }, ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }) };
+    async "google-gemini"({ model, prompt, maxTokens, tier, stream }, headers) {
+      const config = {
+        httpOptions: { headers },
+        ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+        ...(tier && { serviceTier: tier === "flex" ? ServiceTier.FLEX : ServiceTier.PRIORITY }),
+      };
       const body = { model, contents: prompt, config };
       let usage: GenerateContentResponseUsageMetadata | undefined;
       if (stream) {
@@ -120,7 +151,7 @@ export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.
       };
     },
   };
-  return { openai, anthropic, google, ask: (ask) => asks[ask.format](ask, mockPlan(ask.plan)) };
+  return { openai, anthropic, google, ask: (ask) => asks[ask.format](ask, { ...mockPlan(ask.plan), ...ask.headers }) };
 }
 
 /** Runs `work` for 0 … count - 1, so many at a time. */

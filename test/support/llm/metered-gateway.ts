@@ -59,12 +59,7 @@ export async function startMeteredGateway(
     provider,
     redis,
     ...clientsOf(gateway.url.href),
-    async counted(policy) {
-      const keys = (await redis.keys(`hg:2:{${policy}:*`)).filter((key) => !key.includes("#"));
-      const rows = await Promise.all(keys.map((key) => redis.getBuffer(key)));
-      // A key that got everything back expires at once, perhaps since its name was read.
-      return rows.flatMap((row) => (row ? recordsIn([...decodeMulti(row)]) : [])).map(unitsOf);
-    },
+    counted: async (policy) => [...(await unitsIn(redis, policy)).values()].flat(),
     storeCalls() {
       const sum = calls;
       calls = 0;
@@ -83,6 +78,15 @@ export async function startMeteredForAll(
     for (const one of stops.reverse()) await one();
   };
   return [metered, stop];
+}
+
+/** The units that Redis counts under each key of a policy: one number for each limit that counts units. */
+export async function unitsIn(redis: Redis, policy: string): Promise<Map<string, number[]>> {
+  const keys = (await redis.keys(`hg:2:{${policy}:*`)).filter((key) => !key.includes("#"));
+  const rows = await Promise.all(keys.map((key) => redis.getBuffer(key)));
+  // A key that got everything back expires at once, perhaps since its name was read.
+  const unitsOfRow = (row: Buffer | null) => (row ? recordsIn([...decodeMulti(row)]).map(unitsOf) : []);
+  return new Map(keys.map((key, i) => [key, unitsOfRow(rows[i]!)]));
 }
 
 function unitsOf(record: ReturnType<typeof recordsIn>[number]): number {

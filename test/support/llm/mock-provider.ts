@@ -1,5 +1,5 @@
-// A provider of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic messages,
-// Gemini's generateContent.
+// Four providers of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic
+// messages, Gemini's generateContent, Groq's chat completions.
 // It answers in JSON or as a stream, as each request's plan says, and records what it received and told.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
@@ -168,11 +168,13 @@ export async function startMockProvider(): Promise<MockProvider> {
       held = Promise.withResolvers();
     },
     told() {
-      const sum = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+      const sum: Partial<Mutable<MockUsage>> = {};
       for (const { usage } of exchanges) {
-        if (usage) for (const name of Object.keys(sum) as (keyof MockUsage)[]) sum[name] += usage[name];
+        for (const [name, count] of Object.entries(usage ?? {}) as [keyof MockUsage, number][]) {
+          sum[name] = (sum[name] ?? 0) + count;
+        }
       }
-      return sum;
+      return sum as MockUsage;
     },
     async close() {
       server.closeAllConnections();

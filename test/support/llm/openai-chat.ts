@@ -12,7 +12,11 @@ export const chatUsage = (usage: MockUsage) => ({
   prompt_tokens: usage.inputTokens,
   completion_tokens: usage.outputTokens,
   total_tokens: usage.inputTokens + usage.outputTokens,
-  prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, audio_tokens: 0 },
+  prompt_tokens_details: {
+    cached_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    audio_tokens: 0,
+  },
   completion_tokens_details: {
     reasoning_tokens: usage.reasoningTokens,
     audio_tokens: 0,
@@ -60,7 +64,7 @@ export function chatJson(answer: MockAnswer): object {
     model: answer.model,
     choices: [{ index: 0, message: messageOf(answer.parts), logprobs: null, finish_reason: finishReason(answer) }],
     ...(answer.plan.omitUsage ? {} : { usage: chatUsage(answer.usage) }),
-    service_tier: "default",
+    service_tier: answer.plan.tier ?? "default",
     system_fingerprint: "fp_44709d6fcb",
   };
 }
@@ -96,7 +100,7 @@ export function* chatStream(answer: MockAnswer): Generator<MockEvent> {
       object: "chat.completion.chunk",
       created: CREATED,
       model: answer.model,
-      service_tier: "default",
+      service_tier: answer.plan.tier ?? "default",
       system_fingerprint: "fp_44709d6fcb",
       choices,
       ...(tellsUsage ? { usage: null } : {}),

@@ -28,6 +28,8 @@ const responseOf = (answer: MockAnswer, status: Status, output: object[], more: 
   temperature: 1,
   text: { format: { type: "text" } },
   tools: [],
+  // What was asked for, until it is known which one answers.
+  service_tier: status === "in_progress" ? "auto" : (answer.plan.tier ?? "default"),
   usage: null,
   metadata: {},
   ...more,

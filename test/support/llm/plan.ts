@@ -5,6 +5,7 @@ export const PLAN_HEADER = "x-mock-plan";
 
 export type MockFormat =
   | "openai-chat"
+  | "groq-chat"
   | "openai-responses"
   | "openai-embeddings"
   | "anthropic-messages"
@@ -18,11 +19,15 @@ export interface MockUsage {
   readonly inputTokens: number;
   /** The part of the input that was read from a cache. */
   readonly cachedInputTokens: number;
-  /** The part of the input that was written to a cache. Only Anthropic tells it. */
+  /** The part of the input that was written to a cache. Anthropic tells it, and OpenAI. */
   readonly cacheWriteTokens: number;
+  /** The part of these that is kept for an hour. Only Anthropic tells it. */
+  readonly cacheWrite1hTokens: number;
   readonly outputTokens: number;
   /** The part of the output that was reasoning. OpenAI and Gemini tell it. */
   readonly reasoningTokens: number;
+  /** How often the provider has searched. Anthropic tells the number; OpenAI's responses have an item for each. */
+  readonly searches: number;
 }
 
 export interface MockPlan {
@@ -34,6 +39,8 @@ export interface MockPlan {
   readonly parts: readonly PartKind[];
   /** Numbers that the answer tells instead of those that follow from the seed and the output. */
   readonly usage: Partial<MockUsage>;
+  /** The service tier that has answered. Default: the format's ordinary one. Gemini tells none. */
+  readonly tier?: string;
   /** The answer tells no usage at all. */
   readonly omitUsage: boolean;
   /** How bytes are written: one write an event (default), or so many bytes a write. */

@@ -101,7 +101,7 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
     model: model?.slice(0, LONGEST_NAME),
     isModelInPath: inPath !== undefined,
     outputTokens: isAnswered ? outputOf(asked, isUnread ? [] : configs, format) : 0,
-    tier: typeof asked.service_tier === "string" ? asked.service_tier.slice(0, LONGEST_NAME) : undefined,
+    tier: tierOf(asked),
     // Some providers take 1 and "true" as true.
     isBackground: isOf(format, "openai-responses") && (isUnread || Boolean(asked.background)),
     isUnread,
@@ -109,6 +109,11 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
   // What servers may read in two ways counts as it was read, and by its length: the other reading may be longer.
   const bytes = textBytes + (isUnread ? length : 0);
   return (perImage) => ({ ...estimate, inputTokens: tokensOfBytes(bytes + media * perImage * BYTES_PER_TOKEN) });
+}
+
+/** Gemini's clients write it in their own way. Gemini's answers name none. */
+function tierOf({ service_tier, serviceTier = service_tier }: JsonObject): string | undefined {
+  return typeof serviceTier === "string" ? serviceTier.slice(0, LONGEST_NAME) : undefined;
 }
 
 /** The largest maximum that the request names, times its choices. Some providers take 0 as no maximum. */
