@@ -37,8 +37,6 @@ export const FIELD_NAMES = {
   created1h: "ephemeral_1h_input_tokens",
   // OpenAI, in `prompt_tokens_details` or `input_tokens_details`, Gemini and DeepSeek: part of the input.
   cached: "cached_tokens cachedContentTokenCount prompt_cache_hit_tokens",
-  // OpenAI since GPT-5.6, beside `cached_tokens`: part of the input too.
-  wrote: "cache_write_tokens",
   // Gemini: what its own tools have found is not part of `promptTokenCount`, and costs what other input costs.
   found: "toolUsePromptTokenCount",
   // Gemini: thoughts are not part of `candidatesTokenCount`, and cost what other output costs.
