@@ -12,7 +12,10 @@ import { formatOf } from "./llm/format.ts";
 /** Segments of paths whose answers state no tokens, or not in their answer. */
 export const UNMETERED_SEGMENTS = ["images", "audio", "videos", "batches", "files", "fine_tuning", "realtime"];
 
-const UNMETERED = new RegExp(`/(?:${UNMETERED_SEGMENTS.join("|")})(?:/|$)`, "i");
+/** An origin may decode `%2F`, and drop what stands behind a `;`. */
+const UNMETERED = new RegExp(`(?:/|%2f)(?:${UNMETERED_SEGMENTS.join("|")})(?:/|;|%2f|%3b|$)`, "i");
+/** Google's names for batches, images and videos. */
+const UNMETERED_CALLS = /:(?:(?:async)?batch(?:Generate|Embed)Content|predict(?:LongRunning)?)$/i;
 /** No model works for these. */
 const FREE = /(?:\/count_tokens|\/cancel|:countTokens)$/i;
 /** The methods by which clients of the providers ask models. */
@@ -31,10 +34,11 @@ export function isFree({ url }: RequestHead): boolean {
 /** Why nobody can know what a request costs, as far as its head tells. The path decides before the form of the body. */
 export function flawOfHead(request: RequestHead): Flaw | undefined {
   const { headers, method, url } = request;
-  if (headers.has("Upgrade")) return "Sockets aren't metered.";
+  // Servers ignore other protocols in a request with a body.
+  const protocol = headers.get("Upgrade");
+  if (protocol !== null && (request.body === null || /websocket/i.test(protocol))) return "Sockets aren't metered.";
   if (!ASKING.test(method) || request.body === null || isFree(request)) return undefined;
-  if (UNMETERED.test(pathOf(url)))
-    return `Requests with ${UNMETERED_SEGMENTS.join(", ")} in their path aren't metered.`;
+  if (isUnmeteredPath(url)) return `Requests with ${UNMETERED_SEGMENTS.join(", ")} in their path aren't metered.`;
   return isEncoded(headers) ? "Compressed bodies aren't metered: send it without Content-Encoding." : undefined;
 }
 
@@ -53,6 +57,14 @@ export function flawOfForm(request: RequestHead): Flaw | undefined {
   return forms.every((form) => READABLE_ALT.test(form)) ? undefined : "Only alt=json and alt=sse are metered.";
 }
 
+/**
+ * Whether a model may have answered all the same, so that the answer of a request that costs what the policy says is
+ * read: an origin may ignore `Content-Encoding`, or find JSON where nobody else does. Otherwise that would be a discount.
+ */
+export function mayBeAnswered(request: RequestHead): boolean {
+  return formatOf(request) !== undefined || !isUnmeteredPath(request.url);
+}
+
 /** Whether the policy refuses what nobody can meter. */
 export function refusesUnmetered({ meter, mode }: Policy): boolean {
   return meter !== undefined && mode === "enforce" && (meter.unmetered ?? "refuse") === "refuse";
@@ -66,6 +78,11 @@ export function unmeteredUnits({ unmetered = "refuse", unit }: Meter): number | 
 export function refusalOf(flaw: Flaw): Reason {
   const problem = { type: ProblemType.blank, title: "Bad Request", status: 400, detail: flaw };
   return { problem, retryAfterMs: undefined };
+}
+
+function isUnmeteredPath(url: string): boolean {
+  const path = pathOf(url);
+  return UNMETERED.test(path) || UNMETERED_CALLS.test(path);
 }
 
 function pathOf(url: string): string {
