@@ -23,17 +23,17 @@ export class Account {
   readonly reservation: Reservation;
   readonly payers: readonly Payer[];
   readonly #expected: Expected;
-  readonly #least: Units;
+  readonly #least: Units | undefined;
   /** What has passed of a long body and could not be charged, because a limit refused it. */
   #unpaid: Units;
 
-  /** @param least what it costs whatever the answer: those that are not named, nothing. */
-  constructor(reservation: Reservation, expected: Expected, least: Units) {
+  /** @param least if nobody can meter the request, what it costs whatever the answer. Other policies pay nothing. */
+  constructor(reservation: Reservation, expected: Expected, least: Units | undefined) {
     this.reservation = reservation;
     this.#expected = expected;
     this.#least = least;
     this.payers = reservation.decision.policies.flatMap(({ policy: { name, meter }, became, paidFor = name }) =>
-      meter && became === "charged" ? { name, paidFor, meter } : [],
+      meter && became === "charged" && (!least || least[name] !== undefined) ? { name, paidFor, meter } : [],
     );
     this.#unpaid = this.#unitsBy(() => 0);
   }
@@ -91,7 +91,7 @@ export class Account {
   }
 
   #atLeast(unitsOf: (payer: Payer) => number): Units {
-    return this.#unitsBy((payer) => Math.max(this.#least[payer.name] ?? 0, unitsOf(payer)));
+    return this.#unitsBy((payer) => Math.max(this.#least?.[payer.name] ?? 0, unitsOf(payer)));
   }
 
   #unitsBy(unitsOf: (payer: Payer) => number): Units {

@@ -34,13 +34,13 @@ export class MeteredRequest implements Held {
   #scanner: AnswerScanner | undefined;
 
   /**
-   * @param least what it costs whatever the answer. @param leaving aborted when the client leaves. @param tell not called
+   * @param least see `Account`. @param leaving aborted when the client leaves. @param tell not called
    * if everything is given back.
    */
   constructor(
     reservation: Reservation,
     expected: Expected,
-    least: Units,
+    least: Units | undefined,
     leaving: AbortSignal,
     tell: (answer: SettledAnswer) => void,
   ) {

@@ -79,7 +79,7 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
         least[name] = stated;
         return { ...one, cost: stated };
       });
-      leasts.set(passage, least);
+      leasts.set(passage, isFlawed ? least : undefined);
       return inner.ask(passage, takes);
     },
     pass(passage) {
@@ -89,7 +89,7 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
       const tell = (answer: SettledAnswer) => {
         for (const listener of listeners) listener(answer, background);
       };
-      const request = new MeteredRequest(reservation!, expected, leasts.of(passage)!, passage.leaving(), tell);
+      const request = new MeteredRequest(reservation!, expected, leasts.of(passage), passage.leaving(), tell);
       metered.set(passage, request);
       held.set(passage, request);
       return inner.pass(passage);

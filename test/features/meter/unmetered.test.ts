@@ -33,6 +33,7 @@ const UNMETERED: readonly Asked[] = [
   { path: "/v1/Audio//speech/" },
   { path: "/v1/%76ideos" },
   { path: "/v1/messages/batches" },
+  { path: "/v1/images/edits", method: "DELETE", headers: { "X-HTTP-Method-Override": "post" } },
   { path: "/v1%2Fimages%2fgenerations" },
   { path: "/v1/images;a=b/generations" },
   { path: "/v1beta/models/g:batchGenerateContent" },
@@ -91,6 +92,16 @@ it("in shadow nothing is refused, and a cost is counted", async () => {
   expect(await ask(asked, [{ ...stating(12), mode: "shadow" }])).toMatchObject({ status: 200, passed: 1, used: 12 });
 });
 
+it("a policy in shadow that would refuse pays nothing beside one with a cost", async () => {
+  const { send, used } = meteredHandler(
+    () => json({ usage: usageOf(3, 40) }),
+    [stating(12), { ...TOKENS, name: "shadow", mode: "shadow" }],
+  );
+  const headers = { "Content-Encoding": "x" };
+  await (await send(new Request(`${ORIGIN}/v1/messages`, { method: "POST", body: "{}", headers }))).text();
+  expect([await used(), await used("shadow")]).toEqual([43, 0]);
+});
+
 it("a cost above what is left is refused as any other", async () => {
   const day: PolicyInput = { ...stating(12), limits: [{ algorithm: "fixed-window", limit: 20, window: "1d" }] };
   const { send, used } = meteredHandler(() => json({}), [day]);
@@ -146,5 +157,7 @@ it.each(["?alt=proto", "?alt=sse&%61lt=media", "?$alt=text", "?%24alt=json&alt="
     const asked = { path: `/v1beta/models/g:generateContent${query}` };
     expect(await ask(asked)).toMatchObject({ status: 400, passed: 0, used: 0 });
     expect(await ask({ path: `/v1/chat/completions${query}` })).toMatchObject({ status: 200 });
+    // No preflight has a body.
+    expect(await ask({ ...asked, method: "OPTIONS", body: null })).toMatchObject({ status: 200, used: 0 });
   },
 );
