@@ -46,7 +46,7 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
       const flaw = flawOfHead(request) ?? flawOfBody(request, body);
       flaws.set(passage, flaw);
       const isRead = flaw === undefined ? !isFree(request) : mayBeAnswered(request);
-      // If it can't be metered, its length says nothing: it costs more than the policy says only by what the answer says.
+      // If it can't be metered, its length says nothing: only what the answer says can make it cost more.
       if (isRead) read.set(passage, new Expected(request, flaw === undefined ? body : { ...body, length: 0 }));
     },
   },

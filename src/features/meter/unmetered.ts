@@ -1,4 +1,4 @@
-/** Requests on the paths of a meter that nobody can meter: files, batches, images, sounds, sockets, unreadable bodies. */
+/** Requests under a meter that nobody can meter: files, batches, images, sounds, sockets, unreadable bodies. */
 
 import type { Meter, Policy } from "../../kernel/core/policy.ts";
 import { toUnits } from "../../kernel/core/units.ts";
@@ -60,7 +60,7 @@ export function flawOfForm(request: RequestHead): Flaw | undefined {
 
 /**
  * Whether a model may have answered all the same, so that the answer of a request that costs what the policy says is
- * read: an origin may ignore `Content-Encoding`, or find JSON where nobody else does. Otherwise that would be a discount.
+ * read: an origin may ignore `Content-Encoding`, or find JSON where nobody else does. Else that would be a discount.
  */
 export function mayBeAnswered(request: RequestHead): boolean {
   return formatOf(request) !== undefined || !isUnmeteredPath(request.url);

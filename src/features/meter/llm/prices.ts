@@ -62,7 +62,7 @@ function stepOf(base: Price, step: PriceStep): Rates {
 /**
  * The sum of what a usage costs. It adds whole numbers, and is exact up to 2^53: 9,007 dollars.
  *
- * @param asked the service tier that the request has asked for. It counts if the answer names none, and if it is dearer.
+ * @param asked the service tier that the request has asked for. It counts if the answer names none, and it is dearer.
  */
 export function costOf(price: Price, usage: Usage, asked: string | undefined): number {
   const { steps, tiers, calls } = tariffOf(price);

@@ -44,8 +44,9 @@ function outputsOf({ output, above = {} }: Price): number[] {
 /**
  * The units that an answer has used: tokens by their weights, or with `usd` units of 10 micro-dollars, rounded up once.
  *
- * Sums are exact up to 9,007 dollars. Above that, up to the most that is counted at once, the result may be wrong by 1. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
- * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
+ * Sums are exact up to 9,007 dollars. Above that, up to the most that is counted at once, the result may be wrong by 1.
+ * The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23 apart, and a quotient that is not whole is
+ * at least 10^-7 away from a whole number, which is more than half of 2^-23.
  *
  * @param model the model that answered. Absent: the price `default`.
  * @returns an integer 0 … 10^9. A count of tokens that is not above 0 counts as 0.
