@@ -147,7 +147,7 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
   perImage: { meaning: "How many input tokens an image or a file counts as" },
   unmetered: {
     meaning:
-      "What happens to [requests that can't be metered](llm.md#what-is-not-metered), such as images, batches and sockets. `refuse`: the response is a 400. A cost: they're admitted for so many tokens or dollars",
+      "What happens to [requests that can't be metered](llm.md#what-is-not-metered), such as images, batches and sockets. `refuse`: the response is a 400. A cost: they're admitted for so many tokens or dollars. If the path or the body could still reach a model, the usage in the response counts if it's more",
     values: '`"refuse"` or `{ cost = … }`',
   },
   onExceeded: {

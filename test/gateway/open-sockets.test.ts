@@ -109,3 +109,22 @@ describe("an open WebSocket", () => {
     await slots.free();
   });
 });
+
+it("a socket under a meter is refused, or costs what the policy says", async () => {
+  const origin = await startSocketOrigin(echo);
+  const metered = (path: string, unmetered: "refuse" | { cost: number }) => ({
+    ...{ name: uniqueName("metered"), key: ["global"], match: { path: `${path}/*` } },
+    ...{ meter: { unit: "tokens", unmetered }, limits: [{ algorithm: "fixed-window", limit: 100, window: "1d" }] },
+  });
+  const policies = [metered("/refused", "refuse"), metered("/paid", { cost: 60 })];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const statusOf = async (path: string) => {
+    const socket = new WebSocket(`${gateway.url.href.replace("http", "ws")}${path}/v1/realtime`);
+    onTestFinished(() => socket.terminate());
+    socket.on("error", () => {});
+    const answers = ["upgrade", "unexpected-response"].map((event) => once(socket, event));
+    const answer = (await Promise.race(answers)).find((one) => one.statusCode !== undefined);
+    return answer.statusCode;
+  };
+  expect([await statusOf("refused"), await statusOf("paid"), await statusOf("paid")]).toEqual([400, 101, 429]);
+});

@@ -23,16 +23,19 @@ export class Account {
   readonly reservation: Reservation;
   readonly payers: readonly Payer[];
   readonly #expected: Expected;
+  readonly #least: Units | undefined;
   /** What has passed of a long body and could not be charged, because a limit refused it. */
   #unpaid: Units;
 
-  constructor(reservation: Reservation, expected: Expected) {
+  /** @param least if nobody can meter the request, what it costs whatever the answer. Other policies pay nothing. */
+  constructor(reservation: Reservation, expected: Expected, least: Units | undefined) {
     this.reservation = reservation;
     this.#expected = expected;
+    this.#least = least;
     this.payers = reservation.decision.policies.flatMap(({ policy: { name, meter }, became, paidFor = name }) =>
-      meter && became === "charged" ? { name, paidFor, meter } : [],
+      meter && became === "charged" && (!least || least[name] !== undefined) ? { name, paidFor, meter } : [],
     );
-    this.#unpaid = this.nothing();
+    this.#unpaid = this.#unitsBy(() => 0);
   }
 
   get names(): string[] {
@@ -53,17 +56,18 @@ export class Account {
     if (!allowed) this.#unpaid = this.#unitsBy(({ name }) => this.#unpaid[name]! + more[name]!);
   }
 
+  /** What it costs if no model has answered. */
   nothing(): Units {
-    return this.#unitsBy(() => 0);
+    return this.#atLeast(() => 0);
   }
 
   reserved(): Units {
-    return this.#unitsBy(({ name }) => this.reservation.reserved[name]! + this.#unpaid[name]!);
+    return this.#atLeast(({ name }) => this.reservation.reserved[name]! + this.#unpaid[name]!);
   }
 
   /** What a usage costs that no answer has stated. */
   estimated(usage: Usage): Units {
-    return this.#unitsBy(({ meter }) => estimatedUnits(meter, this.#expected.estimate(meter), usage));
+    return this.#atLeast(({ meter }) => estimatedUnits(meter, this.#expected.estimate(meter), usage));
   }
 
   /** What a usage costs by the model that has answered. An input that is not stated is each meter's own estimate. */
@@ -81,7 +85,13 @@ export class Account {
 
   /** What an answer has used, as far as it can be known. */
   used(scanner: AnswerScanner, prices: Prices): Units {
-    return { ...this.reserved(), ...settledUnits(scanner, this.estimate(), this.reservation.reserved, prices) };
+    const reserved = this.reserved();
+    const settled = settledUnits(scanner, this.estimate(), this.reservation.reserved, prices);
+    return this.#atLeast(({ name }) => settled[name] ?? reserved[name]!);
+  }
+
+  #atLeast(unitsOf: (payer: Payer) => number): Units {
+    return this.#unitsBy((payer) => Math.max(this.#least?.[payer.name] ?? 0, unitsOf(payer)));
   }
 
   #unitsBy(unitsOf: (payer: Payer) => number): Units {

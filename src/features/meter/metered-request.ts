@@ -33,15 +33,19 @@ export class MeteredRequest implements Held {
   #used: (() => Units) | undefined;
   #scanner: AnswerScanner | undefined;
 
-  /** @param leaving aborted when the client leaves. @param tell not called if everything is given back. */
+  /**
+   * @param least see `Account`. @param leaving aborted when the client leaves. @param tell not called
+   * if everything is given back.
+   */
   constructor(
     reservation: Reservation,
     expected: Expected,
+    least: Units | undefined,
     leaving: AbortSignal,
     tell: (answer: SettledAnswer) => void,
   ) {
     this.#expected = expected;
-    this.#account = new Account(reservation, expected);
+    this.#account = new Account(reservation, expected, least);
     this.#leaving = leaving;
     this.#tell = tell;
     const hold: Held | undefined = reservation.decision.hold;

@@ -6,6 +6,7 @@ import { Kept } from "../../kernel/http/passage.ts";
 import { refusalWith } from "../../kernel/http/refusal.ts";
 import { SlowBody } from "../../kernel/request/request-body.ts";
 import { held, lingering } from "../slots/slots.ts";
+import type { Units } from "./account.ts";
 import { Expected, earlyUnits } from "./expected.ts";
 import { errorBody } from "./llm/errors.ts";
 import { formatOf } from "./llm/format.ts";
@@ -16,6 +17,7 @@ import {
   flawOfForm,
   flawOfHead,
   isFree,
+  mayBeAnswered,
   refusalOf,
   refusesUnmetered,
   unmeteredUnits,
@@ -26,6 +28,8 @@ const read = new Kept<Expected>();
 /** The same of a request that has a cost under the policies that are asked. */
 const priced = new Kept<Expected>();
 const metered = new Kept<MeteredRequest>();
+/** What the policies say that a request costs which nobody can meter. */
+const leasts = new Kept<Units>();
 /** Why nobody can meter a request. Absent: it can be metered, or costs nothing. */
 const flaws = new Kept<string>();
 
@@ -40,8 +44,10 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
     read(passage, body) {
       const { request } = passage;
       const flaw = flawOfHead(request) ?? flawOfBody(request, body);
-      if (flaw === undefined && !isFree(request)) read.set(passage, new Expected(request, body));
-      else flaws.set(passage, flaw);
+      flaws.set(passage, flaw);
+      const isRead = flaw === undefined ? !isFree(request) : mayBeAnswered(request);
+      // If it can't be metered, its length says nothing: only what the answer says can make it cost more.
+      if (isRead) read.set(passage, new Expected(request, flaw === undefined ? body : { ...body, length: 0 }));
     },
   },
   around: (inner, _, way) => ({
@@ -58,14 +64,22 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
       const expected = read.of(passage);
       priced.set(passage, expected);
       if (expected) passage.isReserving = true;
+      const isFlawed = flaws.of(passage) !== undefined;
+      const least: Record<string, number> = {};
+      let stated: number | undefined;
       const takes = asked.map((one) => {
-        const { meter } = one.policy;
+        const { name, meter, isOverflow } = one.policy;
         if (!meter) return one;
-        if (expected) return { ...one, cost: expected.units(meter) };
-        // A request that is not metered costs what its policy says, and nothing settles it. Otherwise it only looks.
-        const stated = flaws.of(passage) === undefined ? undefined : unmeteredUnits(meter);
-        return stated === undefined ? { ...one, cost: 0, onlyLooks: true } : { ...one, cost: stated };
+        if (expected && !isFlawed) return { ...one, cost: expected.units(meter) };
+        // A request that is not metered costs what its policy says, or the one whose overflow it is. Otherwise it only
+        // looks.
+        const ofHead = isOverflow ? stated : undefined;
+        stated = isFlawed ? (unmeteredUnits(meter) ?? ofHead) : undefined;
+        if (stated === undefined) return { ...one, cost: 0, onlyLooks: true };
+        least[name] = stated;
+        return { ...one, cost: stated };
       });
+      leasts.set(passage, isFlawed ? least : undefined);
       return inner.ask(passage, takes);
     },
     pass(passage) {
@@ -75,7 +89,7 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
       const tell = (answer: SettledAnswer) => {
         for (const listener of listeners) listener(answer, background);
       };
-      const request = new MeteredRequest(reservation!, expected, passage.leaving(), tell);
+      const request = new MeteredRequest(reservation!, expected, leasts.of(passage), passage.leaving(), tell);
       metered.set(passage, request);
       held.set(passage, request);
       return inner.pass(passage);

@@ -166,8 +166,8 @@ export interface MeterInput {
   readonly perImage?: number | string | undefined;
   /**
    * What happens to requests that nobody can meter: images, audio, videos, batches, files, fine-tuning, sockets, and
-   * bodies that can't be read. `"refuse"` (default) refuses them with 400. `{ cost: 10 }` admits them for so many tokens
-   * or dollars, as the limits count.
+   * bodies that can't be read. `"refuse"` (default) is a 400. `{ cost: 10 }` lets them pass for so many tokens
+   * or dollars, as the limits count; for what the answer says if that is more, unless the path says what it is.
    */
   readonly unmetered?: "refuse" | { readonly cost: number | string } | undefined;
   /**

@@ -237,6 +237,12 @@ describe("an estimate", () => {
     ["of a document of text", asPart({ type: "document", source: { type: "text", data: WORDS } }), "messages"],
     ["of a source of another type", asPart({ type: "image", source: { type: WORDS, data: "A" } }), "messages"],
     ["of an embedding", { input: [{ content: [{ type: "input_image", image_url: WORDS }] }] }, "embeddings"],
+    [
+      "of Bedrock's text in base64",
+      asPart({ document: { format: "txt", source: { bytes: WORDS } } }),
+      "model/m/converse",
+    ],
+    ["beside a document of Bedrock", asPart({ document: { context: WORDS } }), "model/m/converse"],
   ])("counts text as text: %s", async (_, body, end = "chat/completions") => {
     const { estimate } = await estimateRequest(post(JSON.stringify(body), `https://a.test/v1/${end}`), { perImage: 0 });
     const { inputTokens } = estimate;

@@ -42,6 +42,14 @@ describe("dollars", () => {
       undefined,
       { ...CLAUDE, input: 0, above: { 1: { input: 1 } } },
     ],
+    [
+      "and what that step reads from a cache",
+      { inputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 2 },
+      0.0000055,
+      undefined,
+      { input: 0, output: 0, above: { 1: { input: 1 } } },
+    ],
+    ["no tokens of any price", {}, 0, undefined, { input: 1e305, output: 1e305 }],
   ])("%s", (_, usage, dollars, asked, price = CLAUDE) => {
     expect(costOf(price, { ...NONE, ...usage }, asked)).toBe(Math.round(dollars * 1e12));
   });

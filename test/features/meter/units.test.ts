@@ -87,6 +87,15 @@ describe("units", () => {
     for (const unknown of [undefined, "other"]) expect(answeredUnits(meter, unknown, body, used)).toBe(units(18, 1));
   });
 
+  it("of a body that nobody has read are those of the dearest tier, unless the answer names one", () => {
+    const meter = { unit: "usd" as const, prices: { default: { ...price(1), tier: { flex: 0.5, priority: 3 } } } };
+    const cost = (isUnread: boolean, tier?: string) => {
+      const stated = usage(1_000_000, 0, 0);
+      return answeredUnits(meter, "m", { inputTokens: 1, isUnread }, tier ? { ...stated, tier } : stated);
+    };
+    expect([cost(true), cost(false), cost(true, "flex")]).toEqual([300_000, 100_000, 50_000]);
+  });
+
   it.each<[asked: string, answered: string | undefined, dollars: number, isModelInPath?: boolean]>([
     ["cheap", undefined, 1],
     ["cheap", "cheap-2026-11", 1],

@@ -33,6 +33,12 @@ const UNMETERED: readonly Asked[] = [
   { path: "/v1/Audio//speech/" },
   { path: "/v1/%76ideos" },
   { path: "/v1/messages/batches" },
+  { path: "/v1/images/edits", method: "DELETE", headers: { "X-HTTP-Method-Override": "post" } },
+  { path: "/v1%2Fimages%2fgenerations" },
+  { path: "/v1/images;a=b/generations" },
+  { path: "/v1beta/models/g:batchGenerateContent" },
+  { path: "/v1beta/models/veo:predictLongRunning" },
+  { path: "/v1/chat/completions", headers: { Upgrade: "WebSocket" } },
   { path: "/v1/files", body: form },
   { path: "/v1/fine_tuning/jobs" },
   { path: "/v1/realtime/sessions", method: "PUT" },
@@ -67,6 +73,7 @@ it.each<[Asked, number]>([
   [{ path: "/v1/files", method: "GET" }, 0],
   [{ path: "/v1/files/f1", method: "DELETE", body: null }, 0],
   [{ path: "/v1/profiles" }, 7],
+  [{ path: "/v1/chat/completions", headers: { Upgrade: "h2c" } }, 7],
   [{ path: "/mine", body: "[1]" }, 7],
   [{ path: "/v1/chat/completions", body: "hello" }, 7],
 ])("%o passes, and costs %i", async (asked, used) => {
@@ -85,11 +92,57 @@ it("in shadow nothing is refused, and a cost is counted", async () => {
   expect(await ask(asked, [{ ...stating(12), mode: "shadow" }])).toMatchObject({ status: 200, passed: 1, used: 12 });
 });
 
+it("a policy in shadow that would refuse pays nothing beside one with a cost", async () => {
+  const { send, used } = meteredHandler(
+    () => json({ usage: usageOf(3, 40) }),
+    [stating(12), { ...TOKENS, name: "shadow", mode: "shadow" }],
+  );
+  const headers = { "Content-Encoding": "x" };
+  await (await send(new Request(`${ORIGIN}/v1/messages`, { method: "POST", body: "{}", headers }))).text();
+  expect([await used(), await used("shadow")]).toEqual([43, 0]);
+});
+
 it("a cost above what is left is refused as any other", async () => {
   const day: PolicyInput = { ...stating(12), limits: [{ algorithm: "fixed-window", limit: 20, window: "1d" }] };
   const { send, used } = meteredHandler(() => json({}), [day]);
   const images = () => send(new Request(`${ORIGIN}/v1/images/generations`, { method: "POST", body: "{}" }));
   expect([(await images()).status, (await images()).status, await used()]).toEqual([200, 429, 12]);
+});
+
+describe("a cost is no discount for a request that a model may answer all the same", () => {
+  const day: PolicyInput["limits"] = [{ algorithm: "fixed-window", limit: 100, window: "1d" }];
+
+  it.each<Asked>([
+    { path: "/v1/chat/completions", headers: { "Content-Encoding": "identity, x" } },
+    { path: "/v1/chat/completions", headers: { Upgrade: "websocket" } },
+    { path: "/v1/images/..%2fchat/completions" },
+    { path: "/mine", body: '{"top_p":NaN}' },
+  ])("%o pays what the answer says if that is more", async (asked) => {
+    expect(await ask(asked, [{ ...stating(2), limits: day }])).toMatchObject({ status: 200, used: 7 });
+    expect(await ask(asked, [{ ...stating(90), limits: day }])).toMatchObject({ status: 200, used: 90 });
+  });
+
+  it.each([500, 204])("an answer with %i costs what the policy says", async (status) => {
+    const { send, used } = meteredHandler(() => new Response(null, { status }), [stating(12)]);
+    const headers = { "Content-Encoding": "x" };
+    await send(new Request(`${ORIGIN}/v1/chat/completions`, { method: "POST", body: "{}", headers }));
+    expect(await used()).toBe(12);
+  });
+});
+
+it.each<["refuse" | { cost: number }, number]>([
+  ["refuse", 24],
+  [{ cost: 3 }, 6],
+])("an overflow with unmetered %o pays what the policy says, or its own cost", async (unmetered, paid) => {
+  const policies: PolicyInput[] = [
+    { ...stating(12), limits: [{ algorithm: "fixed-window", limit: 20, window: "1d" }], overflow: "team" },
+    { ...TOKENS, name: "team", meter: { unit: "tokens", unmetered } },
+  ];
+  const { send, used } = meteredHandler(() => json({}), policies);
+  for (let i = 0; i < 3; i++) {
+    await send(new Request(`${ORIGIN}/v1/images/generations`, { method: "POST", body: "{}" }));
+  }
+  expect([await used(), await used("team")]).toEqual([12, paid]);
 });
 
 it("dollars are written as dollars", async () => {
@@ -104,5 +157,7 @@ it.each(["?alt=proto", "?alt=sse&%61lt=media", "?$alt=text", "?%24alt=json&alt="
     const asked = { path: `/v1beta/models/g:generateContent${query}` };
     expect(await ask(asked)).toMatchObject({ status: 400, passed: 0, used: 0 });
     expect(await ask({ path: `/v1/chat/completions${query}` })).toMatchObject({ status: 200 });
+    // No preflight has a body.
+    expect(await ask({ ...asked, method: "OPTIONS", body: null })).toMatchObject({ status: 200, used: 0 });
   },
 );

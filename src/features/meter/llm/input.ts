@@ -50,7 +50,7 @@ const ROLES: readonly (readonly [parent: Role, role: Role, names: string])[] = [
   ["part", "source", "source"],
   // Bedrock's converse, in `source`.
   ["part", "images", "image document video"],
-  ["images", "text", "text name"],
+  ["images", "text", "text name context"],
   ["part", "result", "functionResponse function_response"],
   ["source", "part", "content"],
   ["result", "part", "parts"],
@@ -139,7 +139,8 @@ export function inputOf(body: JsonObject, format: Format | undefined): ModelInpu
   };
   addMembers(body, "body");
   while (open.length > 0) {
-    const [value, role] = open.pop()!;
+    const [value, as] = open.pop()!;
+    const role = as === "images" && hasTextIn(value as JsonObject) ? "text" : as;
     if (role === "skipped") continue;
     if (Array.isArray(value)) {
       for (const item of value) add(item, role);
@@ -185,6 +186,11 @@ export function isObject(value: unknown): value is JsonObject {
 
 function isSource(value: unknown): value is JsonObject {
   return isObject(value) && SOURCES.includes(value.type);
+}
+
+/** Whether a document of Bedrock is a text, in base64. */
+function hasTextIn({ format }: JsonObject): boolean {
+  return /^(?:txt|csv|html|md)$/i.test(String(format));
 }
 
 function isData(value: unknown): boolean {

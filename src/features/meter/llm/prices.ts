@@ -35,7 +35,7 @@ function tariffOf(price: Price): Tariff {
 function makeTariff(price: Price): Tariff {
   const base = ratesOf(price);
   const bounds = Object.keys(price.above ?? {}).sort((a, b) => Number(a) - Number(b));
-  const steps = [base, ...bounds.map((bound) => stepOf(base, price.above![bound]!))].map((rates, i) => ({
+  const steps = [base, ...bounds.map((bound) => stepOf(price, price.above![bound]!))].map((rates, i) => ({
     upTo: Number(bounds[i] ?? Number.POSITIVE_INFINITY),
     rates,
   }));
@@ -52,24 +52,24 @@ function ratesOf(price: TokenPrice): Rates {
   return { input, cachedInput, cacheWrite, cacheWrite1h, output: price.output };
 }
 
-/** What a step doesn't name keeps its ratio to the price of input. */
-function stepOf(base: Rates, step: PriceStep): Rates {
+/** What a step doesn't name keeps its ratio to the price of input: the one in the price, or else the usual one. */
+function stepOf(base: Price, step: PriceStep): Rates {
   const ratio = base.input > 0 ? step.input / base.input : 1;
-  const rates = Object.entries(base).map(([name, rate]) => [name, step[name as keyof TokenPrice] ?? rate * ratio]);
-  return Object.fromEntries(rates) as Rates;
+  const own = Object.entries(base).flatMap(([name, rate]) => (typeof rate === "number" ? [[name, rate * ratio]] : []));
+  return ratesOf({ ...Object.fromEntries(own), ...step });
 }
 
 /**
  * The sum of what a usage costs. It adds whole numbers, and is exact up to 2^53: 9,007 dollars.
  *
- * @param asked the service tier that the request has asked for. It counts if the answer names none, and if it is dearer.
+ * @param asked the service tier that the request has asked for. It counts if the answer names none, and it is dearer.
  */
 export function costOf(price: Price, usage: Usage, asked: string | undefined): number {
   const { steps, tiers, calls } = tariffOf(price);
   const all = whole(usage.inputTokens);
   const { rates } = steps.find(({ upTo }) => all <= upTo)!;
   const factor = usage.tier === undefined ? Math.max(1, tiers.get(asked ?? "") ?? 1) : (tiers.get(usage.tier) ?? 1);
-  const cost = (tokens: number, dollars: number) => tokens * Math.round(dollars * factor * PER_DOLLAR);
+  const cost = (tokens: number, dollars: number) => tokens && tokens * Math.round(dollars * factor * PER_DOLLAR);
   const { read, written, written1h, other } = splitInput(usage);
   let sum =
     cost(other, rates.input) +

@@ -44,27 +44,33 @@ function outputsOf({ output, above = {} }: Price): number[] {
 /**
  * The units that an answer has used: tokens by their weights, or with `usd` units of 10 micro-dollars, rounded up once.
  *
- * Sums are exact up to 9,007 dollars. Above that, up to the most that is counted at once, the result may be wrong by 1. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
- * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
+ * Sums are exact up to 9,007 dollars. Above that, up to the most that is counted at once, the result may be wrong by 1.
+ * The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23 apart, and a quotient that is not whole is
+ * at least 10^-7 away from a whole number, which is more than half of 2^-23.
  *
  * @param model the model that answered. Absent: the price `default`.
  * @returns an integer 0 … 10^9. A count of tokens that is not above 0 counts as 0.
  * @throws {TypeError} as for `reservedUnits`.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
-  return unitsAt(meter, model, usage, undefined);
+  return unitsAt(meter, model, usage, {});
 }
 
-/** @param asked the service tier that the request has asked for. */
-function unitsAt(meter: Pricing, model: string | undefined, usage: Usage, asked: string | undefined): number {
+/** Which service tier a request pays for if the answer names none. */
+type AskedTier = Pick<Estimate, "tier" | "isUnread">;
+
+function unitsAt(meter: Pricing, model: string | undefined, usage: Usage, asked: AskedTier): number {
   if (meter.unit === "tokens") return tokensIn(usage, meter.weights);
   const price = priceOf(meter.prices ?? {}, model);
   if (!price) throw new TypeError("expected a default price");
   return dollarUnits(price, usage, asked);
 }
 
-function dollarUnits(price: Price, usage: Usage, asked: string | undefined): number {
-  return Math.min(MAX_UNITS, Math.ceil(costOf(price, usage, asked) / UNIT));
+function dollarUnits(price: Price, usage: Usage, { tier, isUnread }: AskedTier): number {
+  // A body that nobody could read may ask for any of them.
+  const others = isUnread ? Object.keys(price.tier ?? {}) : [];
+  const cost = Math.max(...[tier, ...others].map((asked) => costOf(price, usage, asked)));
+  return Math.min(MAX_UNITS, Math.ceil(cost / UNIT));
 }
 
 function tokensIn(usage: Usage, { input = 1, cachedInput = 1, cacheWrite = 1, output = 1 }: Weights = {}): number {
@@ -80,10 +86,11 @@ function tokensIn(usage: Usage, { input = 1, cachedInput = 1, cacheWrite = 1, ou
 }
 
 /** What a usage costs by the model of the request. Where nobody could read which one that is, by the dearest price. */
-export function estimatedUnits(meter: Pricing, { model, isUnread, tier }: Estimate, usage: Usage): number {
-  const units = unitsAt(meter, model, usage, tier);
+export function estimatedUnits(meter: Pricing, asked: Estimate, usage: Usage): number {
+  const { model, isUnread } = asked;
+  const units = unitsAt(meter, model, usage, asked);
   if (!isUnread || model !== undefined || meter.unit === "tokens") return units;
-  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => dollarUnits(price, usage, tier)));
+  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => dollarUnits(price, usage, asked)));
 }
 
 /**
@@ -93,13 +100,13 @@ export function estimatedUnits(meter: Pricing, { model, isUnread, tier }: Estima
  */
 export function answeredUnits(meter: Pricing, answered: string | undefined, asked: Estimate, usage: Usage): number {
   const { prices = {} } = meter;
-  const { model = "", isModelInPath, tier } = asked;
+  const { model = "", isModelInPath } = asked;
   const isPriced = answered !== undefined && priceOf(prices, answered) !== prices.default;
-  if (isPriced) return unitsAt(meter, answered, usage, tier);
+  if (isPriced) return unitsAt(meter, answered, usage, asked);
   const units = estimatedUnits(meter, asked, usage);
   if (answered === undefined || isModelInPath || !prices.default) return units;
   if (lower(answered).startsWith(lower(model))) return units;
-  return Math.max(units, unitsAt(meter, answered, usage, tier));
+  return Math.max(units, unitsAt(meter, answered, usage, asked));
 }
 
 /** What a usage costs a policy, by its name. */
