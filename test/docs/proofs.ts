@@ -23,7 +23,7 @@ export const PROOFS: Proofs = {
   ],
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
-  "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
+  "a credential twice, or with a comma": [["kernel/http/as-counted", "a credential that was sent twice"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
   "a forged, altered, expired or foreign token for a claim": [["features/identity/bad-tokens", "the next key counts"]],
   "a flood of such tokens": [
@@ -37,12 +37,12 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "GET stands for HEAD, but not the other way round"],
     ["kernel/http/match", "an upgrade"],
   ],
-  "leaving before the decision": [["gateway/durable-object", "counts a request whose client goes away"]],
+  "leaving before the decision": [["gateway/leases", "a client that resets in the middle of an ask is charged once"]],
   // A client that a field of the body names
   "the field twice, or in other capitals": [["features/body/http", "that nobody can tell counts in one partition of"]],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [["features/body/http", "that nobody can tell"]],
   "a form that servers read in different ways, or JSON that calls itself a form": [
-    ["gateway/body", "whatever nobody can read is limited together"],
+    ["features/body/http", "that nobody can tell counts in one partition of"],
     ["features/body/values", "a part that hides another"],
   ],
   "another spelling of the same name": [["features/fold/fold", "counts spellings as one"]],
@@ -90,7 +90,7 @@ export const PROOFS: Proofs = {
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
       ["features/count/count", "as many are in flight as the limit has units"],
-      ["gateway/count", "the client leaves an origin that hangs"],
+      ["features/count/count", "the handler throws, or never answers"],
     ],
   "a flood of new clients, of long keys, or of logs with 10,000 entries": [
     ["kernel/limiter/flood", "keys in the memory store"],
@@ -103,7 +103,7 @@ export const PROOFS: Proofs = {
     ["kernel/store/redis-states", "is degraded while it evicts counts, although it does not say by which policy"],
   ],
   "making a cache store a refusal": [
-    ["gateway/bypass", "no answer of the gateway's own may be stored"],
+    ["adapters/promises", "refuses with a problem that nobody may store"],
     ["adapters/hono", "is stored by nobody"],
   ],
   "loading Redis through `/.headgate/health`": [["worker/health", "asks Redis once for 100 requests at once"]],
@@ -120,17 +120,16 @@ export const PROOFS: Proofs = {
   "locking the admin out with wrong tokens": [["gateway/admin-gate", "the right one passes"]],
   "changing limits or blocks with `TAKE_TOKEN`": [["operate/take", "opens to its own token"]],
   "a wrong token of Cloudflare Access": [["gateway/admin-gate", "Cloudflare Access lets people in"]],
-  "a foreign page in an admin's browser": [
-    ["gateway/admin-gate", "must come from the same origin"],
-    ["gateway/admin-session", "opens the whole admin API"],
-  ],
+  "a foreign page in an admin's browser": [["gateway/admin-session", "opens the whole admin API"]],
   "framing the console, running scripts in it, forging its session": [
     ["worker/console", "which nobody may frame"],
     ["gateway/admin-session", "a cookie that is forged"],
     ["worker/console", "only its own path leads to the files"],
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
-  "reaching a process that has just started, while blocked": [["gateway/admin-spread", "in a cold one at once"]],
+  "reaching a process that has just started, while blocked": [
+    ["features/live/reader", "waits for the document, and decides its first request with it"],
+  ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["gateway/secrets", "while all is well"],
@@ -148,7 +147,8 @@ export const PROOFS: Proofs = {
   ],
   "what a refusal's token says, or a way to forge one": [
     ["gateway/explain", "a refusal carries one"],
-    ["gateway/explain", "one that was altered"],
+    ["operate/explain", "can be read for 10 minutes"],
+    ["operate/take", "cannot be changed or made up"],
   ],
   // Your own mistakes
   "any mistake in the configuration": [

@@ -153,4 +153,29 @@ describe("a live document", () => {
       "overrides[0].exempt",
     ]);
   });
+
+  it("leaves a reservation with who paid when it was made, whoever pays by a newer document", async () => {
+    const counts = memoryStore();
+    const live = memoryLive();
+    const parsed = parsePolicies([plan, team], "policies").value!;
+    const limiter = limiterOf(parsed, { store: { ...counts, live }, liveRefreshMs: 1_000 });
+    const matched = matchedBy(limiter);
+    for (let i = 0; i < 2; i++) await matched.take(chain);
+    // One will use more than it has reserved, the other less.
+    const reservations = [await matched.reserve(chain), await matched.reserve(chain)];
+    expect(reservations.map(({ reserved }) => reserved)).toEqual([{ team: 1 }, { team: 1 }]);
+    const { partition: key } = await limiter.client("team", { key: "acme" });
+    const policies = { plan: { limits: { plan: 9 } }, team: { limits: { team: 1 } } };
+    const overrides = [{ policy: "team", kind: "key", key, block: true }];
+    await live.write(JSON.stringify({ policies, overrides }), 0);
+    await limiter.live!.refresh();
+    expect((await matched.take(chain)).paidBy).toBe("plan");
+    await reservations[0]!.settle({ team: 3 });
+    await reservations[1]!.extend({ team: 1 });
+    await reservations[1]!.settle({ team: 0 });
+    const larger = [plan, team].map((one) => ({ ...one, limits: limits(20) }));
+    const alone = limiterOf(parsePolicies(larger, "policies").value!, { store: counts });
+    const left = async (policy: string, key: string) => (await alone.peek(policy, { key, cost: 0 })).remaining;
+    expect([await left("plan", "ann"), await left("team", "acme")]).toEqual([17, 17]);
+  });
 });

@@ -56,3 +56,8 @@ it.each<[object, object, string, number]>([
   expect(describeLimit(limit, () => "eu")).toBe(`${text} in all regions`);
   expect(quotaOf(limit).quota).toBe(quota);
 });
+
+it("a ban is told as the refusals that lead to it", () => {
+  const ban = { id: "api-ban", algorithm: "ban", scope: "global", limit: 5, withinMs: 600_000 };
+  expect(describeLimit(ban as never, () => "eu")).toBe("5 refusals within 10m in all regions");
+});
