@@ -245,7 +245,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
-  "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
+  "docs/llm.md": { "test/docs/llm.test.ts": 2, "test/gateway/meter-page.test.ts": 1 },
   "docs/mcp.md": { "test/features/rpc/docs.test.ts": 3 },
   "docs/metrics.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/operate.md": { "test/examples/operate.test.ts": 16 },
