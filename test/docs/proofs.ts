@@ -11,7 +11,7 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "in such a field also chooses a cost"],
   ],
   "another spelling of a path: `//LOGIN`, `/%6cogin`": [
-    ["kernel/http/match", "%s counts against /login"],
+    ["kernel/http/match", "%s counts against %j"],
     ["kernel/http/match", "is the same when it is encoded"],
   ],
   "a path encoded twice, an encoded slash": [["gateway/bypass", "what is not counted as a path is not that path"]],
@@ -89,7 +89,7 @@ export const PROOFS: Proofs = {
   // A client that wants to do harm
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
-      ["features/count/count", "as many are in flight as the limit has units"],
+      ["features/count/count", "any story keeps to its model"],
       ["features/count/count", "the handler throws, or never answers"],
     ],
   "a flood of new clients, of long keys, or of logs with 10,000 entries": [
@@ -128,7 +128,7 @@ export const PROOFS: Proofs = {
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
   "reaching a process that has just started, while blocked": [
-    ["features/live/reader", "waits for the document, and decides its first request with it"],
+    ["features/live/reader", "waits for the document, with one read, and decides its first"],
   ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
@@ -152,7 +152,7 @@ export const PROOFS: Proofs = {
   ],
   // Your own mistakes
   "any mistake in the configuration": [
-    ["kernel/config/fuzz", "any bindings are settings that work"],
+    ["kernel/config/fixtures", "any bindings are settings that work"],
     ["kernel/config/fixtures", "is refused with exactly the messages"],
     ["adapters/options", "refuses %o when it is made"],
   ],
@@ -166,7 +166,7 @@ export const PROOFS: Proofs = {
 /** What the page leaves out, because nobody asks for it. It holds all the same. */
 export const ALSO: Proofs = {
   "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
+    ["kernel/http/match", "host %s matches %s"],
     ["adapters/express", "what is matched"],
   ],
   "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
@@ -184,17 +184,19 @@ export const ALSO: Proofs = {
   ],
   "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
   "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
-  "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
+  "requests leased before a reset": [["features/leases/late-leases", "isolate's reset never gets into the stock"]],
   "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
   "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
-  "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
+  "very long hosts": [["kernel/http/match", "a host of dots is read at once"]],
   "an object instead of a key, by RPC": [["gateway/service", "refuses keys that are no text"]],
   "broken requests": [["gateway/hostile-input", "every head gets one answer"]],
   "any other method, path or headers": [["worker/fuzz", "of any method, path and headers"]],
   "a forged `Headgate-Via`": [["gateway/loop", "a mark of a client's own choice"]],
   "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
   "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
-  "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
-  "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
-  "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
+  "using up a request's calls, so that Redis looks down": [
+    ["kernel/store/redis-failures", "was not charged, and the store is well"],
+  ],
+  "refused clients that fill the metrics": [["operate/stats/tally", "names the bounds of the true count"]],
+  "more and more series in the metrics": [["operate/stats/tally", "counts 400 regions by name and the others as"]],
 };

@@ -1,4 +1,5 @@
-// Giving back what is not there any more, records of other limits, and the largest numbers. What every store promises: src/testing/cases.
+// Giving back what is not there any more, records of other limits, and the largest numbers. What every store promises
+// is in src/testing/cases.
 
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";

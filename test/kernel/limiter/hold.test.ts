@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Held } from "../../../src/features/slots/keep-slots.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
@@ -115,4 +117,39 @@ it("is in parts where a WebSocket holds the slots of several policies for differ
     await released.release();
     expect(await left()).toEqual(free);
   }
+});
+
+it("keeps alive what the store is told after a release: a runtime ends everything else with the request", async () => {
+  const memory = memoryStore();
+  const state = { isDown: false };
+  const take: Store["take"] = async (request, ...more) => {
+    if (state.isDown) throw new StoreError("OPEN");
+    // The way to the store: whoever does not wait for it never calls it.
+    if (request.flag === Flag.chargeAnyway) await new Promise((resolve) => setImmediate(resolve));
+    if (isEnded) throw new StoreError("NETWORK");
+    return await memory.take(request, ...more);
+  };
+  const policies: PolicyInput[] = [
+    {
+      name: "api",
+      limits: [
+        { limit: 10, window: "1h" },
+        { algorithm: "concurrency", limit: 5 },
+      ],
+    },
+  ];
+  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis", take }), onDecision: [] });
+  const kept: Promise<unknown>[] = [];
+  let isEnded = false;
+  const background = { waitUntil: (work: Promise<unknown>) => void kept.push(work) };
+  const held = await limiter.take("api", { key: "ann", background });
+  state.isDown = true;
+  expect(await limiter.take("api", { key: "ann", background })).toMatchObject({ allowed: true, source: "fallback" });
+  state.isDown = false;
+  await held.hold!.release();
+  for (let i = 0; i < kept.length; i++) await kept[i];
+  isEnded = true;
+  await new Promise((resolve) => setTimeout(resolve));
+  isEnded = false;
+  expect((await limiter.peek("api", { key: "ann" })).limits[0]).toMatchObject({ remaining: 8 });
 });
