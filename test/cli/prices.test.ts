@@ -160,6 +160,10 @@ name = "last"
 limits = [{ limit = 1, window = "1m" }]
 `;
 
+interface Written {
+  readonly vars?: Readonly<Record<string, readonly { readonly meter: object }[]>>;
+}
+
 describe("into wrangler.toml", () => {
   it.each([
     ["LF", TOML],
@@ -176,8 +180,8 @@ describe("into wrangler.toml", () => {
     const [head, tail] = text.split(written) as [string, string];
     expect(head + tail.replace(/^\r?\n/, "")).toBe(toml);
     expect(written.includes("\r")).toBe(toml.includes("\r"));
-    const { vars, env } = parse(text) as Partial<Record<string, Record<string, never>>>;
-    const { POLICIES, POLICIES_2 = POLICIES } = (vars ?? env!.prod!.vars) as { [name: string]: { meter: object }[] };
+    const { vars, env } = parse(text) as unknown as Written & { readonly env?: { readonly prod: Written } };
+    const { POLICIES, POLICIES_2 = POLICIES } = vars ?? env!.prod.vars!;
     expect(POLICIES_2![1]!.meter).toEqual({ unit: "usd", prices: PRICES });
     expect(pricesInto(text, { default: PRICES.default }, "").text.split("\n")).toHaveLength(
       toml.split("\n").length + 3,

@@ -104,7 +104,7 @@ it("the example with caches, a tier and tools costs what the page says", () => {
 it("the example of weights counts what the page says", () => {
   const text = sectionOf("docs/llm.md", "Weights");
   const [weights] = /(?<=`weights = )\{.*\}/.exec(text)!;
-  const written = parse(`weights = ${weights}`) as { weights: Weights };
+  const written = parse(`weights = ${weights}`) as unknown as { weights: Weights };
   const usage = { inputTokens: 2_950, cachedInputTokens: 2_048, outputTokens: 412 };
   expect(text.replaceAll(/\s+/g, " ")).toContain(
     `2,950 input tokens, 2,048 of them cached, and 412 output tokens then counts 902 + 5 × 412 = ${usedUnits({ unit: "tokens", ...written }, undefined, usage).toLocaleString("en")}.`,
