@@ -46,6 +46,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("Webhook receiver", "docs/recipes/webhooks.md"),
           page("Tokens per minute for models", "docs/recipes/llm-tokens.md"),
           page("Dollars per month for models", "docs/recipes/llm-budget.md"),
+          page("Budget of an agent's run", "docs/recipes/agent-budget.md"),
           page("Tools of an MCP server", "docs/recipes/mcp-tools.md"),
           page("Call a limited API", "docs/recipes/call-a-limited-api.md"),
         ],

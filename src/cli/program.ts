@@ -7,6 +7,7 @@ import { addCheck } from "./check/command.ts";
 import { addInit } from "./init/command.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
 import { addLimits } from "./limits/command.ts";
+import { addPrices } from "./prices/command.ts";
 import { cleaned, line } from "./printable.ts";
 import { addReplay } from "./replay/command.ts";
 
@@ -28,7 +29,7 @@ export async function run(args: readonly string[], terminal: Io): Promise<ExitCo
   const end = (code: ExitCode) => {
     exitCode = code;
   };
-  for (const add of [addInit, addCheck, addLimits, addReplay, addAdmin]) add(program, io, end);
+  for (const add of [addInit, addCheck, addLimits, addPrices, addReplay, addAdmin]) add(program, io, end);
 
   try {
     await program.parseAsync(args, { from: "user" });

@@ -1,7 +1,7 @@
 // package.json promises Node 20. This test removes everything newer; the library must still work.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync, symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -105,10 +105,17 @@ it("the command line runs on what Node 20 has", () => {
   // Its imports are found from the folder.
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
   const imports = `data:text/javascript,${encodeURIComponent(TAKE_AWAY)}`;
-  const args = ["--import", imports, join(folder, "headgate.js"), "limits", join(ROOT, "wrangler.toml"), "--json"];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  expect([status, stderr]).toEqual([0, ""]);
-  expect(JSON.parse(stdout)).toMatchObject({ regions: [{ policies: [{ name: "default" }] }] });
+  function printedBy(...args: string[]): unknown {
+    const command = ["--import", imports, join(folder, "headgate.js"), ...args, "--json"];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: folder, encoding: "utf8" });
+    expect([status, stderr]).toEqual([0, ""]);
+    return JSON.parse(stdout);
+  }
+  expect(printedBy("limits", join(ROOT, "wrangler.toml"))).toMatchObject({
+    regions: [{ policies: [{ name: "default" }] }],
+  });
+  writeFileSync(join(folder, "prices.csv"), "model,input,output\ndefault,15,75\n");
+  expect(printedBy("prices", "prices.csv")).toEqual({ default: { input: 15, output: 75 } });
   const licenses = readFileSync(join(folder, "LICENSES.txt"), "utf8");
   for (const name of ["hono", "smol-toml", "strip-json-comments"])
     expect(licenses).toMatch(new RegExp(`^${name}$`, "m"));

@@ -222,6 +222,19 @@ it("notes that a body beyond 1 MiB is not read under a meter", async () => {
   expect((await reportOf(toml({ POLICIES: [{ name: "plain", limits }] }))).notes).toEqual([]);
 });
 
+it("notes which paths of a meter nobody can meter", async () => {
+  const limits = [{ limit: 1_000, window: "1m" }];
+  const notesOf = async (match: object, meter: object = {}) => {
+    const policy = { name: "llm", match, limits, meter: { unit: "tokens", ...meter } };
+    return (await reportOf(toml({ POLICIES: [policy] }))).notes.filter((note) => note.includes("segment"));
+  };
+  const which = "if their path has the segment images, audio, videos, batches, files, fine_tuning, realtime";
+  expect(await notesOf({ path: "/v1/*" })).toEqual([`llm: requests with a body are refused with 400 ${which}`]);
+  expect(await notesOf({}, { unmetered: { cost: 10 } })).toEqual([`llm: requests with a body cost 10 each ${which}`]);
+  expect(await notesOf({ path: ["/v1/chat/completions", "/v1/files"] })).toHaveLength(1);
+  expect(await notesOf({ path: "/v1/chat/completions" })).toEqual([]);
+});
+
 describe("a meter that is allowed and surely wrong", () => {
   const prices = { default: { input: 15, output: 75 } };
   const warningsOf = async (match: object, meter: object = { unit: "usd", prices }) => {
@@ -231,7 +244,7 @@ describe("a meter that is allowed and surely wrong", () => {
 
   it.each<[string, object, object?]>([
     ["does not match POST", { method: "GET" }],
-    ["none of its paths ends with", { path: ["/v1/completions", "/v1/:model/cancel"] }],
+    ["none of its paths ends with", { path: ["/v1/answers", "/v1/:model/cancel"] }],
     ["default are 0", {}, { unit: "usd", prices: { default: { input: 0, output: 0 } } }],
     ["per million tokens, not per token", {}, { unit: "usd", prices: { ...prices, a: { input: 3e-6, output: 9e-6 } } }],
     ["cached input that costs more", {}, { unit: "usd", prices: { default: { input: 1, cachedInput: 2, output: 3 } } }],
@@ -252,6 +265,42 @@ describe("a meter that is allowed and surely wrong", () => {
     ["tokens", {}, { unit: "tokens" }],
   ])("is not one with %s", async (_, match, meter) => {
     expect(await warningsOf(match, meter)).toEqual([]);
+  });
+});
+
+describe("a budget that a client can begin anew", () => {
+  const meter = { unit: "usd", prices: { default: { input: 15, output: 75 } } };
+  const limits = [{ algorithm: "fixed-window", limit: 5, window: "1d" }];
+  const run = { name: "run", match: { path: "/v1/*" }, key: ["header:x-session-id", "ip"], meter, limits };
+  const warningsOf = async (...others: object[]) => {
+    const { mistakes, warnings } = await reportOf(toml({ POLICIES: [run, ...others] }));
+    expect(mistakes).toEqual([]);
+    return warnings.filter((warning) => warning.includes("budget of its own"));
+  };
+  const WARNED = [
+    "policy run: each new header:x-session-id gets a budget of its own, and a client can make it up: add a policy with a meter that counts the same requests by user, token or address",
+  ];
+
+  it.each<[string, ...object[]]>([
+    ["alone"],
+    ["beside requests by address", { name: "ip", key: ["ip"], limits }],
+    ["beside a budget in shadow", { name: "user", key: ["ip"], mode: "shadow", meter, limits }],
+    ["beside a budget for other requests", { name: "user", match: { path: "/v1/a" }, key: ["ip"], meter, limits }],
+  ])("is warned of %s", async (_, ...others) => {
+    expect(await warningsOf(...others)).toEqual(WARNED);
+  });
+
+  it("is warned of beside another of its kind, in both", async () => {
+    expect(await warningsOf({ ...run, name: "user", key: ["ip+body:user"] })).toHaveLength(2);
+  });
+
+  it.each([
+    ["address", ["ip"]],
+    ["token", ["bearer", "ip"]],
+    ["key of the provider", ["header:x-api-key"]],
+    ["all together", ["global"]],
+  ])("is none inside a budget by %s", async (_, key) => {
+    expect(await warningsOf({ name: "user", key, meter, limits })).toEqual([]);
   });
 });
 

@@ -27,16 +27,31 @@ it("shows commands over files that work", async () => {
   const line = '203.0.113.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 12 "-" "curl/8"\n';
   const policy = '[[vars.POLICIES]]\nname = "api"\nlimits = [{ limit = 45, window = "1m" }]\n';
   const folder = folderWith({ "wrangler.toml": policy, "access.log": line });
-  const [limits, replay] = [3, 4].map((index) => commandsOf(blocksOf(PAGE)[index]!)[0]!.split(" ").slice(2));
+  const [limits, replay] = [3, 7].map((index) => commandsOf(blocksOf(PAGE)[index]!)[0]!.split(" ").slice(2));
   expect(await headgate(folder, limits!)).toMatchObject({ status: 0, stderr: "" });
   expect(existsSync(join(folder, "public", "limits.html"))).toBe(true);
   expect(await headgate(folder, replay!)).toMatchObject({ status: 0, stderr: "" });
 });
 
+it("shows a table of prices, and where they are written", async () => {
+  const [csv, toml, command] = blocksOf(PAGE).slice(4, 7);
+  const policy =
+    '[[vars.POLICIES]]\nname = "api"\nlimits = [{ algorithm = "fixed-window", limit = 1, window = "1d" }]\n';
+  const folder = folderWith({ "wrangler.toml": policy + toml!.text, "prices.csv": csv!.text });
+  const [npx, name, ...args] = commandsOf(command!)[0]!.split(" ");
+  expect([npx, name]).toEqual(["npx", "headgate"]);
+  expect(await headgate(folder, args)).toMatchObject({ status: 0, stderr: "" });
+  const checked = await headgate(folder, ["check", "--memory", "--json"]);
+  const { mistakes, configuration } = JSON.parse(checked.stdout) as Record<string, never>;
+  expect(mistakes).toEqual([]);
+  const { policies } = configuration as unknown as { policies: { meter: { prices: object } }[] };
+  expect(policies[0]!.meter.prices).toMatchObject({ "claude-*": { above: { 200000: { output: 22.5 } } } });
+});
+
 it("shows calls of the admin API that work", async () => {
   const gateway = await startFakeGateway();
   try {
-    const [access, ...commands] = commandsOf(blocksOf(PAGE)[5]!);
+    const [access, ...commands] = commandsOf(blocksOf(PAGE)[8]!);
     expect(access).toMatch(/^export HEADGATE_URL=https:\S+ HEADGATE_TOKEN=<token>$/);
     for (const command of commands) {
       const [npx, name, ...args] = command.match(/"[^"]*"|\S+/g)!.map((word) => word.replaceAll('"', ""));

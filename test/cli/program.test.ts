@@ -12,7 +12,7 @@ import { ROOT } from "../docs/markdown.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const ADMIN = "counts reset override block unblock overrides explain mode limits policies".split(" ");
-const COMMANDS = ["init", "check", "limits", "replay", "admin live get", "admin live put"].concat(
+const COMMANDS = ["init", "check", "limits", "prices", "replay", "admin live get", "admin live put"].concat(
   ADMIN.map((name) => `admin ${name}`),
 );
 

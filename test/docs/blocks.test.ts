@@ -230,11 +230,11 @@ it("the first block of docs/library.md is the whole source of an example", () =>
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 8, "test/docs/algorithms.test.ts": 1 },
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
-  "docs/cli.md": { "test/cli/docs.test.ts": 6 },
+  "docs/cli.md": { "test/cli/docs.test.ts": 9 },
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
-  "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
+  "docs/llm.md": { "test/docs/llm.test.ts": 2, "test/gateway/meter-page.test.ts": 1 },
   "docs/mcp.md": { "test/features/rpc/docs.test.ts": 3 },
   "docs/metrics.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/operate.md": { "test/examples/operate.test.ts": 16 },

@@ -2,6 +2,10 @@
 
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
+import { ENDINGS } from "../../src/features/meter/llm/format.ts";
+import { usedUnits } from "../../src/features/meter/llm/units.ts";
+import { UNMETERED_SEGMENTS } from "../../src/features/meter/unmetered.ts";
+import type { Price, Weights } from "../../src/kernel/core/policy.ts";
 import { blocksOf, read, sectionOf, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/llm.md");
@@ -12,6 +16,10 @@ const [tokens, dollars] = vars.POLICIES as [
   { limits: { limit: number }[] },
   { limits: { limit: number }[]; meter: { prices: Record<string, Record<string, number>> } },
 ];
+
+interface Priced {
+  readonly vars: { readonly POLICIES: { readonly meter: { readonly prices: Record<string, Required<Price>> } } };
+}
 
 const number = (text: string) => Number(text.replaceAll(",", ""));
 /** "902 × 1.25" */
@@ -60,14 +68,61 @@ it("the example reserves and uses what its text says", () => {
   expect(fields).toContain(`"dollars-1";r=${dollars.limits[0]!.limit * 100_000 - units[0]};`);
 });
 
+it("the example with caches, a tier and tools costs what the page says", () => {
+  const [, priced] = blocksOf("docs/llm.md", "toml").map(({ text }) => parse(text)) as [unknown, Priced];
+  const prices = priced.vars.POLICIES.meter.prices["claude-*"]!;
+  const text = EXAMPLE.replaceAll(/\s+/g, " ");
+  const [sum = "", total = ""] = /That's (.+?) = [\d,]+, and (.+? = [\d,]+ micro-dollars, or [\d,]+) units/
+    .exec(text)!
+    .slice(1);
+  const terms = sum.split(" + ").map(factors);
+  const step = prices.above["200000"]!;
+  const ratio = step.input / prices.input;
+  const { cachedInput, cacheWrite, cacheWrite1h } = prices;
+  const others = [cachedInput, cacheWrite, cacheWrite1h].map((price) => price * ratio);
+  expect(terms.map(([, price]) => price)).toEqual([step.input, ...others, step.output]);
+  const [input, cached, written, written1h, output] = terms.map(([count]) => count) as [number, ...number[]];
+  expect(text).toContain(`with ${output!.toLocaleString("en")} output tokens and 2 web searches`);
+  expect(text).toContain(`its ${(input + cached! + written! + written1h!).toLocaleString("en")} input tokens`);
+  const usage = {
+    inputTokens: input + cached! + written! + written1h!,
+    cachedInputTokens: cached!,
+    cacheWriteTokens: written!,
+    cacheWrite1hTokens: written1h!,
+    outputTokens: output!,
+    tier: "priority",
+    calls: { web_search: 2 },
+  };
+  const all = terms.reduce((micros, [count, price]) => micros + count * price, 0);
+  const micros = all * prices.tier.priority! + 2 * prices.call.web_search! * 1e6;
+  const units = usedUnits({ unit: "usd", prices: { default: prices } }, undefined, usage);
+  expect(total).toBe(
+    `${all.toLocaleString("en")} × ${prices.tier.priority} + 2 × 10,000 = ${micros.toLocaleString("en")} micro-dollars, or ${units.toLocaleString("en")}`,
+  );
+});
+
+it("the example of weights counts what the page says", () => {
+  const text = sectionOf("docs/llm.md", "Weights");
+  const [weights] = /(?<=`weights = )\{.*\}/.exec(text)!;
+  const written = parse(`weights = ${weights}`) as unknown as { weights: Weights };
+  const usage = { inputTokens: 2_950, cachedInputTokens: 2_048, outputTokens: 412 };
+  expect(text.replaceAll(/\s+/g, " ")).toContain(
+    `2,950 input tokens, 2,048 of them cached, and 412 output tokens then counts 902 + 5 × 412 = ${usedUnits({ unit: "tokens", ...written }, undefined, usage).toLocaleString("en")}.`,
+  );
+});
+
+it("lists the segments of paths that nobody can meter, and the endings of every format", () => {
+  const shown = sectionOf("docs/llm.md", "What is not metered");
+  for (const segment of UNMETERED_SEGMENTS) expect(shown).toContain(`\`${segment}\``);
+  const providers = sectionOf("docs/llm.md", "Providers");
+  const ends = ENDINGS.filter((ending) => !/-stream$|^\/api\/embeddings$/.test(ending));
+  for (const ending of ends) expect(providers).toContain(`${ending}\``);
+});
+
 it("every claim about another product has a source, and every source is used", () => {
-  const table = tableIn(sectionOf("docs/llm.md", "Compared with others"), "Question");
-  expect(table.length).toBeGreaterThan(3);
-  for (const { Question: row, ...cells } of table) {
-    for (const [product, cell] of Object.entries(cells)) {
-      if (cell !== "not documented") expect(cell, `${row}, ${product}`).toMatch(/\]\([\w.#-]+\)|\]\[\w\d\]/);
-    }
-  }
+  const bullets = sectionOf("docs/llm.md", "Compared with others").match(/^- .*(?:\n {2}.*)*/gm)!;
+  expect(bullets.length).toBeGreaterThan(4);
+  for (const bullet of bullets) expect(bullet).toMatch(/\]\[\w\d\]/);
   const named = new Set([...PAGE.matchAll(/\]\[(\w\d)\]/g)].map(([, name]) => name));
   const defined = [...PAGE.matchAll(/^\[(\w\d)\]: https:\/\/\S+$/gm)].map(([, name]) => name);
   expect(defined.sort()).toEqual([...named].sort());

@@ -6,8 +6,9 @@ import { blocksOf, sectionOf } from "../docs/markdown.ts";
 import { startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import { mockPlan } from "../support/llm/plan.ts";
 
-const [{ vars }, { vars: gemini }] = blocksOf("docs/llm.md", "toml").map(({ text }) => parse(text)) as [
+const [{ vars }, , { vars: gemini }] = blocksOf("docs/llm.md", "toml").map(({ text }) => parse(text)) as [
   { vars: { POLICIES: object[] } },
+  unknown,
   { vars: { POLICIES: object[] } },
 ];
 

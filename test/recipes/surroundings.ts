@@ -37,12 +37,18 @@ const withUsage =
     response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
   };
 
+const ADMIN_TOKEN = "t0ken-of-the-agents-platform-in-recipes";
 const TAKE_TOKEN = "t0ken-of-the-programs-in-recipes";
 
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": { answer: withUsage(300, 1_000) },
   "llm-budget": { answer: withUsage(500, 200) },
+  "agent-budget": {
+    answer: withUsage(500, 200),
+    vars: { ADMIN_TOKEN, PLATFORM_TOKEN: ADMIN_TOKEN },
+    env: { HEADGATE_TOKEN: ADMIN_TOKEN, PLATFORM_TOKEN: ADMIN_TOKEN },
+  },
   "other-languages": { vars: { TAKE_TOKEN }, env: { TAKE_TOKEN } },
   warnings: { env: { ALERT_SECRET: "a secret of thirty-two characters" } },
   next: { file: "examples/next/proxy.ts" },

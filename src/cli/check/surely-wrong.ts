@@ -2,9 +2,11 @@
 
 import { parseSettings } from "../../features/configuration.ts";
 import { ENDINGS } from "../../features/meter/llm/format.ts";
+import { UNMETERED_SEGMENTS } from "../../features/meter/unmetered.ts";
 import { isTable, parseJson } from "../../kernel/config/bindings.ts";
 import type { Mistake } from "../../kernel/config/mistake.ts";
 import type { Bindings } from "../../kernel/config/settings.ts";
+import { guardedBy } from "../../kernel/config/warnings.ts";
 import type { Meter, Policy } from "../../kernel/core/policy.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import { ANY, NAME, parsePattern } from "../../kernel/request/pattern.ts";
@@ -116,9 +118,21 @@ function parsed(value: unknown): unknown {
 const TOO_CHEAP = 0.001;
 
 export function meterWarnings(policies: readonly Policy[]): string[] {
-  return policies.flatMap(({ name, match: { method, path }, meter }) => {
+  const matched = policies.filter(({ isOverflow }) => !isOverflow);
+  const budgets = matched.filter(({ key, meter, mode }) => meter && mode === "enforce" && !key.some(isMadeUp));
+  const hasBudget = guardedBy(budgets);
+  return policies.flatMap((policy) => {
+    const { name, key, match, meter } = policy;
     if (!meter) return [];
+    const { method, path } = match;
     const warnings: string[] = [];
+    const kind = key.find(isMadeUp);
+    if (kind !== undefined && matched.includes(policy) && !hasBudget(policy)) {
+      const instead = "add a policy with a meter that counts the same requests by user, token or address";
+      warnings.push(
+        `policy ${name}: each new ${kind} gets a budget of its own, and a client can make it up: ${instead}`,
+      );
+    }
     if (method && !method.includes("POST")) {
       warnings.push(`policy ${name} has a meter and does not match POST: no request is metered`);
     }
@@ -135,14 +149,39 @@ export function meterNotes(policies: readonly Policy[]): string[] {
   const names = policies.filter(({ meter }) => meter).map(({ name }) => name);
   if (names.length === 0) return [];
   const costs = "its length (a token for each 4 bytes), maxOutput, and with usd the dearest price";
-  return [`${names.join(", ")}: a body beyond 1 MiB is not read, for example one with images. It reserves ${costs}`];
+  const unread = `${names.join(", ")}: a body beyond 1 MiB is not read, for example one with images. It reserves ${costs}`;
+  return [unread, ...policies.flatMap(unmeteredNotes)];
+}
+
+/** Which requests of a policy nobody can meter, and what becomes of them. */
+function unmeteredNotes({ name, match: { path = ["*"] }, meter }: Policy): string[] {
+  if (!meter || !path.some(canBeUnmetered)) return [];
+  const { unmetered = "refuse" } = meter;
+  const become = unmetered === "refuse" ? "are refused with 400" : `cost ${unmetered.cost} each`;
+  return [`${name}: requests with a body ${become} if their path has the segment ${UNMETERED_SEGMENTS.join(", ")}`];
+}
+
+function canBeUnmetered(pattern: string): boolean {
+  const segments = parsePattern(pattern, "path").split("/");
+  return segments.some((one) => one.includes(ANY) || one.includes(NAME) || UNMETERED_SEGMENTS.includes(one));
+}
+
+/** What clients write as they like. */
+const WRITTEN = /^(?:header|cookie|query|body):/;
+/** Where clients show their key of a provider, which answers no made-up one. */
+const CREDENTIALS = /^(?:header:(?:authorization|api-key|x-api-key|x-goog-api-key)|query:key)$/;
+
+/** Whether a client can make up a value of this kind, and is answered all the same. */
+function isMadeUp(kind: string): boolean {
+  return kind.split("+").some((part) => WRITTEN.test(part) && !CREDENTIALS.test(part));
 }
 
 /** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
 function canEnd(pattern: string): boolean {
   const parsed = parsePattern(pattern, "path").replace(/\/$/, "");
   const tail = parsed.slice(1 + Math.max(parsed.lastIndexOf(ANY), parsed.lastIndexOf(NAME)));
-  return ENDINGS.some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
+  // Patterns are in lower case.
+  return ENDINGS.map((ending) => ending.toLowerCase()).some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
 }
 
 function priceWarnings(name: string, { prices = {} }: Meter): string[] {

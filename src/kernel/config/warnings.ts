@@ -108,7 +108,7 @@ function countsByAddress(key: readonly string[]): boolean {
  * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Paths come
  * first: the first request of an isolate waits for the warnings, and most pairs of policies differ in their paths.
  */
-function guardedBy(guards: readonly Policy[]): IsGuarded {
+export function guardedBy(guards: readonly Policy[]): IsGuarded {
   const reachesOf = ({ path = ["*"] }: Match) => path.map(reachOf);
   let known: { readonly guard: Policy; readonly reaches: readonly string[] }[] | undefined;
   return (policy) => {
