@@ -185,3 +185,23 @@ describe("a policy whose origin checks them", () => {
     expect(fieldsOf(answer).states).toMatchObject({ calls: { r: 990 }, careful: { r: 975 } });
   });
 });
+
+it('with `method = "POST"` the GET and the DELETE of a session are free', async () => {
+  const limiter = createLimiter({
+    policies: [policy("posts", { match: { path: "/mcp", method: "POST" }, cost })],
+    store: memoryStore(),
+  });
+  const { fetch } = withRateLimit(() => new Response("ok"), limiter);
+  for (const [method, states] of [
+    ["GET", undefined],
+    ["DELETE", undefined],
+    ["POST", { posts: { r: 999 } }],
+  ] as const) {
+    const request = new Request("https://gate.example/mcp", { method, headers: { "Mcp-Session-Id": "a" } });
+    const answer = (await fetch(request, {}, { waitUntil() {} } as never)) as Response;
+    expect([method, fieldsOf(answer).states]).toEqual([
+      method,
+      states && { posts: expect.objectContaining(states.posts) },
+    ]);
+  }
+});
