@@ -83,7 +83,7 @@ it("the client of TypeScript names its calls, and is refused with its id and the
   const refused: unknown = await client.callTool({ name: "delete_note" }).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(SdkHttpError);
   const { status, data } = refused as SdkHttpError;
-  const { id, error } = JSON.parse((data as { readonly text: string }).text) as { id: unknown; error: object };
+  const { id, error } = JSON.parse(String(data.text)) as { id: unknown; error: object };
   expect([status, id, error]).toEqual([429, expect.any(Number), expect.objectContaining({ code: 429 })]);
   await client.callTool({ name: "search" });
   expect(called).toEqual(["search", "delete_note", "größe", "search"]);
