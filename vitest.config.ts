@@ -43,7 +43,7 @@ const MEMORY = [
 const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
-  "test/client/{burst,crowd.long}.test.ts",
+  "test/client/burst.test.ts",
   "test/features/shared/shared.test.ts",
   "test/kernel/place/{subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
@@ -59,13 +59,11 @@ const SLOW = [
   "test/features/meter/input.test.ts",
   "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
-  "test/cli/replay/{command,log/open,process}.test.ts",
+  "test/cli/replay/{command,log/open}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",
-  "test/kernel/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
-const ALONE = ["test/gateway/starved.long.test.ts"];
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];
@@ -124,7 +122,7 @@ export default defineConfig({
           // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
-          exclude: [...ALONE, ...BROWSER, ...LONG],
+          exclude: [...BROWSER, ...LONG],
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
         },
@@ -139,19 +137,6 @@ export default defineConfig({
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           provide: { chromium: findChromium() ?? null },
           testTimeout: 60_000,
-        },
-      },
-      {
-        // What compares waits in real time: after all others, so that they do not take its processors away.
-        test: {
-          name: "alone",
-          isolate: false,
-          include: ALONE,
-          exclude: LONG,
-          fileParallelism: false,
-          globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
-          testTimeout: 60_000,
-          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -29,7 +29,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     what: "headgate, with Redis and all features",
     program:
       'export { ban, body, createLimiter, jwtIdentity, leases, live, meter, overflow, redisStore, rpc, shared, statedCost, withRateLimit } from "../src/index.ts";',
-    budgetKib: 119,
+    budgetKib: 119.4,
   },
   {
     what: "headgate, with a Durable Object",
@@ -45,7 +45,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.3 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
   { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 7.9 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 161 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 161.4 },
 ];
 
 interface EntrySize {

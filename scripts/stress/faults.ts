@@ -12,15 +12,9 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { FAULTS, type Fault, startFaultRig } from "../../test/support/faults/fault-rig.ts";
-import {
-  mostAdmittedWithin,
-  percentile,
-  type Sample,
-  statusCounts,
-  steadyLoad,
-} from "../../test/support/faults/steady-load.ts";
 import { table, writeResult } from "../build/results.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
+import { mostAdmittedWithin, percentile, type Sample, statusCounts, steadyLoad } from "./steady-load.ts";
 
 const { values } = parseArgs({
   options: {

@@ -8,9 +8,9 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { FAULTS, type Fault, startFaultRig } from "../../test/support/faults/fault-rig.ts";
-import { percentile, type Sample, statusCounts, steadyLoad } from "../../test/support/faults/steady-load.ts";
 import { commandLine, descendants } from "../../test/support/gateway/processes.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
+import { percentile, type Sample, statusCounts, steadyLoad } from "./steady-load.ts";
 
 const { values } = parseArgs({
   options: { quick: { type: "boolean", default: false } },

@@ -51,15 +51,12 @@ function appOf(limiter: Limiter, options?: ExpressOptions<ExpressRequest>): Expr
 }
 
 describe("every answer keeps its headers and gets ours", () => {
+  const cookies = ["a=1", "b=2"];
+
   it.each<[what: string, status: number, answer: RequestHandler]>([
     ["json", 200, (_, res) => void res.set("X-Own", "1").json({})],
-    ["writeHead with an object", 201, (_, res) => void res.writeHead(201, { "X-Own": "1" }).end()],
+    ["writeHead with a list", 201, (_, res) => void res.writeHead(201, ["X-Own", "1", "Set-Cookie", cookies]).end()],
     ["writeHead with a reason", 201, (_, res) => void res.writeHead(201, "Made", { "X-Own": "1" }).end()],
-    [
-      "writeHead with a list",
-      201,
-      (_, res) => void res.writeHead(201, ["X-Own", "1", "Set-Cookie", ["a=1", "b=2"]]).end(),
-    ],
     ["writeHead with pairs", 201, (_, res) => void res.writeHead(201, [["X-Own", "1"]] as never).end()],
     [
       "flushHeaders",
@@ -78,25 +75,16 @@ describe("every answer keeps its headers and gets ours", () => {
         res.setHeader("X-Own", "1").end();
       },
     ],
+    ["an error of a handler", 500, () => Promise.reject(new Error("handler"))],
+    ["no handler", 404, (_req, _res, next) => next()],
   ])("%s", async (_, status, answer) => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
     const app = appOf(limiterOf(policy("all", 100))).get("/", answer);
     const response = await fetch(await serve(app), { redirect: "manual" });
     expect(response.status).toBe(status);
-    expect(response.headers.get("X-Own")).toBe("1");
+    if (status < 400) expect(response.headers.get("X-Own")).toBe("1");
     expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } }, legacy: { limit: 100, remaining: 99 } });
-    if (_ === "writeHead with a list") expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
-  });
-
-  it.each<[what: string, status: number, answers: RequestHandler[]]>([
-    ["an error of a handler", 500, [() => Promise.reject(new Error("handler"))]],
-    ["no handler", 404, []],
-  ])("%s", async (_, status, answers) => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const app = appOf(limiterOf(policy("all", 100)));
-    for (const answer of answers) app.use(answer);
-    const response = await fetch(await serve(app));
-    expect(response.status).toBe(status);
-    expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } } });
+    if (_ === "writeHead with a list") expect(response.headers.getSetCookie()).toEqual(cookies);
   });
 
   it.each<[what: string, answer: RequestHandler]>([
@@ -113,17 +101,10 @@ describe("every answer keeps its headers and gets ours", () => {
       [remove, /^"all";r=99;t=\d+$/],
     ] as const) {
       const app = appOf(limiterOf(policy("all", 100))).use((_, res, next) => void next(void res.set("RateLimit", "a")));
-      const response = await fetch(await serve(app.use(answer, onError)));
-      expect(response.status).toBe(500);
-      expect(response.headers.get("RateLimit")).toMatch(expected);
+      const { status, headers } = await fetch(await serve(app.use(answer, onError)));
+      expect([status, headers.get("RateLimit")]).toEqual([500, expect.stringMatching(expected)]);
     }
   });
-});
-
-it("of two on one request req.rateLimit is the tighter one", async () => {
-  const app = appOf(limiterOf(policy("outer", 9))).use(rateLimit(limiterOf(policy("inner", 2))));
-  app.get("/", (req, res) => void res.json(req.rateLimit?.limits[0]?.limit.id));
-  expect(await (await fetch(await serve(app))).json()).toBe("inner");
 });
 
 describe("a refusal", () => {
@@ -163,14 +144,9 @@ describe("a refusal", () => {
       socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     let answers = "";
     socket.on("data", (chunk) => (answers += String(chunk)));
-    for (const [method, count] of [
-      ["GET", 1],
-      ["POST", 2],
-      ["HEAD", 3],
-      ["POST", 4],
-    ] as const) {
+    for (const [i, method] of ["GET", "POST", "HEAD", "POST"].entries()) {
       ask(method, method === "POST" ? "x".repeat(100_000) : "");
-      await vi.waitFor(() => expect(answers.split("HTTP/1.1 ")).toHaveLength(count + 1));
+      await vi.waitFor(() => expect(answers.split("HTTP/1.1 ")).toHaveLength(i + 2));
     }
     const [, , , head] = answers.split(/(?=HTTP\/1\.1 )/).slice(-5);
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(
@@ -230,10 +206,8 @@ describe("what is matched", () => {
     ["/x/../login", "as a handler behind the app may resolve it"],
     ["/x/%2E%2e/login", "in other spellings"],
     ["/files/../x", "as Express routes it"],
-    ["/files/.%2e/x", "the same"],
     ["/files/..\\x", "with a backslash"],
     ["http://other.example/login?a", "in a whole URL"],
-    ["http:///login", "in a URL without a host"],
     ["//login", "with two slashes"],
   ])("%s: %s", async (path) => {
     const limiter = limiterOf(policy("some", 1, { match: { path: ["/login", "/files/*"] } }));
@@ -286,25 +260,24 @@ describe("the address of", () => {
 });
 
 describe("options", () => {
-  it("name the property of each decision", async () => {
-    const app = appOf(limiterOf(policy("outer", 9)), { property: "outer" });
-    app.use(rateLimit(limiterOf(policy("inner", 2)), { property: "inner" }));
+  it("name the property of a decision; without a name it is the tighter one of two", async () => {
+    const app = appOf(limiterOf(policy("outer", 9)));
+    app.use(rateLimit(limiterOf(policy("inner", 3))), rateLimit(limiterOf(policy("own", 2)), { property: "own" }));
     app.use((req, res) => {
-      const { outer, inner, rateLimit } = req as unknown as Record<string, { remaining?: number }>;
-      res.json([outer?.remaining, inner?.remaining, rateLimit]);
+      const { own, rateLimit } = req as unknown as Record<string, { remaining?: number }>;
+      res.json([own?.remaining, rateLimit?.remaining]);
     });
-    expect(await (await fetch(await serve(app))).json()).toEqual([8, 1, null]);
+    expect(await (await fetch(await serve(app))).json()).toEqual([1, 2]);
   });
 
-  it.each<[what: string, make: () => unknown, message: RegExp]>([
-    [
-      "a meter",
-      () => rateLimit(limiterOf(policy("tokens", 100, { key: "bearer", meter: { unit: "tokens" } }))),
-      /policy tokens has a meter.*expected a policy without one/,
-    ],
-    ["a region", () => rateLimit(limiterOf(policy("a", 1)), { region: "eu" } as never), /unknown option region/],
-    ["a property without a name", () => rateLimit(limiterOf(policy("a", 1)), { property: "" }), /property: expected/],
-  ])("%s is refused when the middleware is made", (_, make, message) => {
+  const metered = policy("tokens", 100, { key: "bearer", meter: { unit: "tokens" } });
+
+  it.each<[what: string, of: PolicyInput, options: object, message: RegExp]>([
+    ["a meter", metered, {}, /policy tokens has a meter.*expected a policy without one/],
+    ["a region", policy("a", 1), { region: "eu" }, /unknown option region/],
+    ["a property without a name", policy("a", 1), { property: "" }, /property: expected/],
+  ])("%s is refused when the middleware is made", (_, of, options, message) => {
+    const make = () => rateLimit(limiterOf(of), options);
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);
   });
@@ -356,33 +329,6 @@ describe("slots are held until", () => {
     expect(await left(limiter, "slots")).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
     expect([await left(limiter, "slots"), vi.getTimerCount()]).toEqual([1, 0]);
-  });
-
-  it("the client has left, who did not wait for the decision", async () => {
-    const store = memoryStore();
-    let answer = () => {};
-    const asked = vi.fn(() => new Promise<void>((resolve) => (answer = resolve)));
-    const take: typeof store.take = async (...args) => {
-      await asked();
-      return await store.take(...args);
-    };
-    const slow = { ...store, kind: "slow", take };
-    const limit = rateLimit(createLimiter({ policies: [slots(1)], store: slow, keySecret: "a secret of a test" }));
-    const [next, closed] = [vi.fn(), vi.fn()];
-    const url = await serve((req, res) => limit(req, res.on("close", closed), next));
-    const client = new AbortController();
-    const request = fetch(url, { signal: client.signal }).catch((error: Error) => error.name);
-    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
-    client.abort();
-    expect(await request).toBe("AbortError");
-    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
-    answer();
-    // Another limiter, which remembers nothing.
-    const other = createLimiter({ policies: [slots(1)], store, keySecret: "a secret of a test" });
-    await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
-    answer();
-    await vi.waitFor(async () => expect(await left(other, "slots")).toBe(1));
-    expect(next).not.toHaveBeenCalled();
   });
 
   it.each(["while the handlers run", "who did not wait for the decisions"])(
@@ -469,45 +415,32 @@ it("a request that a leaky bucket delays is forgotten when its client leaves", a
   expect(handler).toHaveBeenCalledTimes(1);
 });
 
-describe("what is counted is what Node reads", () => {
-  it.each<[key: string, headers: Record<string, string[]>, path?: string]>([
-    ["bearer", { Authorization: ["Bearer ann", "Bearer 7"] }],
-    ["bearer", { Authorization: ["Bearer ann 7"] }],
-    ["cookie:sid", { Cookie: ["sid=%61nn", "sid=7"] }],
-    ["query:user", {}, "/?user=ann&user=7"],
-  ])("of %s in %j %s", async (kind, headers, path = "/") => {
-    const limiter = limiterOf(policy("one", 9, { key: kind as PolicyInput["key"] }));
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const url = await serve(appOf(limiter, { clientIp: "socket" }));
-    await sendRaw(url, path, headers as never);
-    expect((await limiter.peek("one", { kind, key: "ann", cost: 0 })).remaining).toBe(8);
-  });
-
-  it("a credential with a comma counts as absent: its address counts", async () => {
-    const limiter = limiterOf(policy("one", 9, { key: "header:x-api-key" }));
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    let seen: unknown = "nothing";
-    const app = appOf(limiter, { clientIp: "socket" }).use((req, res) => {
-      seen = req.headers["x-api-key"];
-      res.end();
-    });
-    await sendRaw(await serve(app), "/", { "X-Api-Key": ["a", "b"] } as never);
-    expect(seen).toBeUndefined();
-    expect((await limiter.peek("one", { kind: "ip", key: "127.0.0.1", cost: 0 })).remaining).toBe(8);
-  });
+it.each<[key: string, headers: Record<string, string[]>, path?: string]>([
+  ["bearer", { Authorization: ["Bearer ann", "Bearer 7"] }],
+  ["bearer", { Authorization: ["Bearer ann 7"] }],
+  ["cookie:sid", { Cookie: ["sid=%61nn", "sid=7"] }],
+  ["query:user", {}, "/?user=ann&user=7"],
+])("what is counted of %s in %j %s is what Node reads", async (kind, headers, path = "/") => {
+  const limiter = limiterOf(policy("one", 9, { key: kind as PolicyInput["key"] }));
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const url = await serve(appOf(limiter, { clientIp: "socket" }));
+  await sendRaw(url, path, headers as never);
+  expect((await limiter.peek("one", { kind, key: "ann", cost: 0 })).remaining).toBe(8);
 });
 
-it("handlers read the query parameter that was counted", async () => {
-  const limiter = limiterOf(policy("one", 1, { key: ["query:user", "ip"] }));
-  const app = express().set("env", "test");
+it("handlers read what was counted: the query parameter, and no credential that was sent twice", async () => {
+  const limiter = limiterOf(policy("one", 1, { key: ["query:user", "header:x-api-key", "ip"] }));
   const router = Router().use(rateLimit(limiter, { clientIp: "socket" }));
-  app.use("/api", router).get("/api/x", (req, res) => void res.json([req.query, req.url]));
+  const app = express().use("/api", router);
+  app.get("/api/x", (req, res) => void res.json([req.query, req.url, req.headers["x-api-key"]]));
   const url = await serve(app);
-  const answers = ["?user=1&user=ann&x=1", "?user=2&us%65r=ann", "?user=1"].map((query) =>
-    fetch(`${url}/api/x${query}`),
-  );
-  const [first, second, third] = await Promise.all(answers);
-  expect(await first!.json()).toEqual([{ user: "1", x: "1" }, "/api/x?user=1&x=1"]);
-  expect(await second!.json()).toEqual([{ user: "2" }, "/api/x?user=2"]);
-  expect(third!.status).toBe(429);
+  const seen = await (await fetch(`${url}/api/x?user=1&us%65r=ann&x=1`)).json();
+  expect(seen).toEqual([{ user: "1", x: "1" }, "/api/x?user=1&x=1", null]);
+  expect((await fetch(`${url}/api/x?user=1`)).status).toBe(429);
+  const keys = [
+    ["X-Api-Key", "a"],
+    ["X-Api-Key", "b"],
+  ] as [string, string][];
+  expect(await (await fetch(`${url}/api/x`, { headers: keys })).json()).toEqual([{}, "/api/x", null]);
+  expect((await limiter.peek("one", { kind: "ip", key: "127.0.0.1", cost: 0 })).remaining).toBe(0);
 });

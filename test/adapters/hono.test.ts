@@ -13,7 +13,6 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/adapters/hono.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
-import { storeFromEnv } from "../../src/stores/store-from-env.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";
 
@@ -29,13 +28,8 @@ const policy = (name: string, limit: number): PolicyInput => ({
 describe("an answer keeps its headers and gets ours", () => {
   const app = new Hono().use(rateLimit(limiterOf(policy("all", 1_000))));
   const own = { "X-Own": "1" };
-  app.get("/set", (c) => {
-    c.header("X-Own", "1");
-    return c.text("set");
-  });
-  app.get("/error", () => {
-    throw new Error("handler");
-  });
+  app.get("/set", (c) => c.text("set", 200, own));
+  app.get("/error", () => Promise.reject(new Error("handler")));
   app.get("/exception", () => {
     throw new HTTPException(418, { res: new Response("teapot", { status: 418, headers: own }) });
   });
@@ -54,62 +48,43 @@ describe("an answer keeps its headers and gets ours", () => {
   });
 });
 
-it.each([
-  [9, 2, "inner"],
-  [2, 9, "outer"],
-])("of %i outside and %i inside c.get has the tighter one's decision", async (outer, inner, tighter) => {
-  const app = new Hono().use(rateLimit(limiterOf(policy("outer", outer))));
-  app.get("/", rateLimit(limiterOf(policy("inner", inner))), (c) => c.json(c.get("rateLimit")?.limits[0]?.limit.id));
-  expect(await (await app.request("/")).json()).toBe(tighter);
-});
-
 describe("a refusal", () => {
   const PAGE = "https://page.example";
   const STRANGER = "https://stranger.example";
   const CORS = { origin: PAGE, credentials: true };
 
-  /** The CORS headers of the app's second answer, which is a refusal. */
-  async function refusalTo(app: Hono, origin: string) {
-    const ask = () => app.request("/", { headers: { Origin: origin } });
-    await ask();
-    const refused = await ask();
-    expect(refused.status).toBe(429);
-    return {
-      origin: refused.headers.get("Access-Control-Allow-Origin"),
-      credentials: refused.headers.get("Access-Control-Allow-Credentials"),
-      vary: refused.headers.get("Vary")?.split(", ") ?? [],
-    };
-  }
-
-  it.each<[string, string, () => Hono, { origin: string | null; credentials: string | null }]>([
-    ["the page that cors() allowed", PAGE, () => new Hono().use(cors(CORS)), { origin: PAGE, credentials: "true" }],
-    ["no page that cors() rejected", STRANGER, () => new Hono().use(cors(CORS)), { origin: null, credentials: "true" }],
-    ["any page after cors() for any", STRANGER, () => new Hono().use(cors()), { origin: "*", credentials: null }],
-    ["no page without cors()", PAGE, () => new Hono(), { origin: null, credentials: null }],
-  ])("is for %s", async (_whom, origin, appWith, expected) => {
+  it.each<[string, string, () => Hono, origin: string | null, credentials: string | null]>([
+    ["the page that cors() allowed", PAGE, () => new Hono().use(cors(CORS)), PAGE, "true"],
+    ["no page that cors() rejected", STRANGER, () => new Hono().use(cors(CORS)), null, "true"],
+    ["any page after cors() for any", STRANGER, () => new Hono().use(cors()), "*", null],
+    ["no page without cors()", PAGE, () => new Hono(), null, null],
+  ])("is for %s", async (_whom, from, appWith, origin, credentials) => {
     const app = appWith();
     app.use(rateLimit(limiterOf(policy("one", 1))));
     app.get("/", (c) => c.text("ok"));
-    expect(await refusalTo(app, origin)).toMatchObject(expected);
+    const ask = () => app.request("/", { headers: { Origin: from } });
+    await ask();
+    const { status, headers } = await ask();
+    const told = ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials"].map((name) => headers.get(name));
+    expect([status, ...told]).toEqual([429, origin, credentials]);
   });
 
   const OF_THE_ANSWER = {
     "Cache-Control": "public, max-age=3600",
-    "CDN-Cache-Control": "max-age=3600",
-    "Cloudflare-CDN-Cache-Control": "max-age=3600",
-    "Surrogate-Control": "max-age=3600",
-    ETag: '"v1"',
-    "Last-Modified": "Sat, 21 Nov 2026 00:00:00 GMT",
-    Expires: "Sun, 22 Nov 2026 00:00:00 GMT",
-    Age: "5",
-    "Content-Encoding": "gzip",
-    "Content-Length": "3",
-    "Content-Disposition": "attachment",
-    "Content-Language": "de",
-    "Content-Location": "/v1",
-    "Content-Range": "bytes 0-2/3",
-    "Accept-Ranges": "bytes",
-    "Repr-Digest": "sha-256=:AAAA:",
+    ...Object.fromEntries(
+      [
+        ...[
+          "CDN-Cache-Control",
+          "Cloudflare-CDN-Cache-Control",
+          "Surrogate-Control",
+          "ETag",
+          "Last-Modified",
+          "Expires",
+        ],
+        ...["Age", "Content-Encoding", "Content-Length", "Content-Disposition", "Content-Language", "Content-Location"],
+        ...["Content-Range", "Accept-Ranges", "Repr-Digest"],
+      ].map((name) => [name, "3"]),
+    ),
   };
   const OF_THE_APP = {
     "Content-Security-Policy": "default-src 'self'",
@@ -140,7 +115,6 @@ describe("a refusal", () => {
   it.each<[string, Parameters<typeof rateLimit>[1], number, string]>([
     ["the standard one", {}, 429, "Quota Exceeded"],
     ["one by c.text()", { response: (_, c) => (c as Context).text("slow down", 409) }, 409, "slow down"],
-    ["one by itself", { response: () => new Response("slow down", { status: 409 }) }, 409, "slow down"],
     ["one of another status", { response: (_, c) => (c as Context).json({ slow: "down" }) }, 200, "down"],
   ])(
     "is stored by nobody, and keeps what the app says of all its answers: %s",
@@ -175,55 +149,35 @@ describe("a refusal", () => {
     const text = await new Response(answer.body!.pipeThrough(new DecompressionStream("gzip"))).text();
     expect(JSON.parse(text)).toMatchObject({ status: 429, "violated-policies": ["one"] });
   });
-
-  it("keeps what its own response says of its body, also that it is encoded", async () => {
-    const body = new Response("slow down").body!.pipeThrough(new CompressionStream("gzip"));
-    const app = busyApp({ response: () => new Response(body, { headers: { "Content-Encoding": "br" } }) });
-    await app.request("/");
-    expect((await app.request("/")).headers.get("Content-Encoding")).toBe("br");
-  });
 });
 
 describe("options", () => {
   const post = { method: "POST", body: '{"n":3}', headers: { "Content-Type": "application/json" } };
 
-  it.each<[string, (c: { req: { json(): Promise<{ n: number }>; raw: Request } }) => Promise<unknown>]>([
-    ["c.req", (c) => c.req.json()],
-    ["c.req.raw", (c) => c.req.raw.json()],
-    ["c.req.raw, sent on", (c) => new Request("https://origin.example/", c.req.raw).json()],
-  ])("cost: may read the body, which the handler reads again by %s", async (_how, read) => {
-    const app = new Hono();
-    app.use(rateLimit(limiterOf(policy("ten", 10)), { cost: async (c) => (await c.req.json()).n }));
-    app.post("/", async (c) => c.json(await read(c)));
-    const answer = await app.request("/", post);
-    expect(await answer.json()).toEqual({ n: 3 });
-    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
-  });
-
-  it.each<[option: string, value: unknown]>([
-    ["key", "ann"],
-    ["plan", "pro"],
-    ["limits", { ten: 3 }],
-  ])("%s: may read the body too", async (option, value) => {
+  it.each<[option: string, value: unknown, left: number]>([
+    ["cost", 3, 7],
+    ["key", "ann", 9],
+    ["plan", "pro", 9],
+    ["limits", { ten: 3 }, 2],
+  ])("%s: may read the body, which the handler sends on", async (option, value, left) => {
     const read = async (c: Context) => ((await c.req.json<object>()) ? value : undefined);
     const app = new Hono().use(rateLimit(limiterOf(policy("ten", 10)), { [option]: read }));
-    app.post("/", async (c) => c.json(await c.req.raw.json()));
-    expect(await (await app.request("/", post)).json()).toEqual({ n: 3 });
+    app.post("/", async (c) => c.json(await new Request("https://origin.example/", c.req.raw).json()));
+    const answer = await app.request("/", post);
+    expect(await answer.json()).toEqual({ n: 3 });
+    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: left } });
   });
 
-  it("property: each decision under a name of its own, with its type", async () => {
+  it("property: a decision under a name of its own, with its type; without a name the tighter one of two", async () => {
     const app = new Hono<{ Bindings: { SECRET: string } }>()
-      .use(rateLimit(limiterOf(policy("site", 10)), { property: "siteLimit" }))
+      .use(rateLimit(limiterOf(policy("outer", 9))), rateLimit(limiterOf(policy("inner", 3))))
       .get("/", rateLimit(limiterOf(policy("page", 5)), { property: "pageLimit" }), (c) => {
-        const left: (number | undefined)[] = [c.get("siteLimit")?.remaining, c.var.pageLimit?.remaining];
         // @ts-expect-error: no middleware has this name
         const none = c.var.otherLimit;
-        return c.json([...left, c.get("rateLimit") ?? none ?? "none"]);
+        return c.json([c.var.pageLimit?.remaining, c.get("rateLimit")?.remaining, none ?? "none"]);
       });
-    expect(await (await app.request("/")).json()).toEqual([9, 4, "none"]);
-    for (const property of ["", 1]) {
-      expect(() => rateLimit(limiterOf(policy("one", 1)), { property: property as string })).toThrow(TypeError);
-    }
+    expect(await (await app.request("/")).json()).toEqual([4, 2, "none"]);
+    expect(() => rateLimit(limiterOf(policy("one", 1)), { property: "" })).toThrow(TypeError);
   });
 });
 
@@ -239,47 +193,9 @@ describe("a function of c.env makes a limiter", () => {
     expect(make.mock.calls).toEqual([envs[0], envs[3], envs[4], {}].map((each) => [each]));
   });
 
-  it("and requests that run when a text changes give their slots back to the limiter that they began with", async () => {
-    const limit = { algorithm: "concurrency", limit: 1, timeout: "1h" } as const;
-    const make = vi.fn((_env: object) => limiterOf({ name: "slots", key: "global", limits: [limit] }));
-    const ends: (() => void)[] = [];
-    const app = new Hono().use(rateLimit(make));
-    app.get("/", (c) => c.text("ok"));
-    app.get("/slow", async (c) => {
-      await new Promise<void>((resolve) => ends.push(resolve));
-      return c.text("ok");
-    });
-    const context = { waitUntil() {}, passThroughOnException() {}, props: {} };
-    const ask = (A: string, path = "/") => app.request(path, {}, { A }, context);
-    const slow = ask("old", "/slow");
-    await vi.waitFor(() => expect(ends).toHaveLength(1));
-    const newer = await ask("new");
-    expect([newer.status, await newer.text(), (await ask("old")).status]).toEqual([200, "ok", 429]);
-    ends[0]!();
-    expect(await (await slow).text()).toBe("ok");
-    await vi.waitFor(async () => expect((await ask("old")).status).toBe(200));
-    expect(make).toHaveBeenCalledTimes(2);
-  });
-
-  it("and two functions over one env share the breaker of their store", async () => {
-    const asked = vi.spyOn(globalThis, "fetch").mockRejectedValue(new Error("away"));
-    onTestFinished(() => asked.mockRestore());
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const env = { UPSTASH_REDIS_REST_URL: "https://away.example", UPSTASH_REDIS_REST_TOKEN: "token" };
-    const limited = (name: string) =>
-      rateLimit((bindings) => createLimiter({ policies: [policy(name, 1_000)], store: storeFromEnv(bindings) }));
-    const app = new Hono().get("/a", limited("a")).get("/b", limited("b"));
-    app.get("*", (c) => c.text(c.get("rateLimit")!.source));
-    const ask = async (path: string) => await (await app.request(path, {}, { ...env, event: {} })).text();
-    for (let n = 0; n < 30; n++) expect(await ask("/a")).toBe("fallback");
-    const before = asked.mock.calls.length;
-    expect(await ask("/b")).toBe("fallback");
-    expect([before < 30, asked.mock.calls.length - before]).toEqual([true, 0]);
-  });
-});
-
-describe("on Node, where each request has a c.env of its own", () => {
-  async function statusesOnNode(app: Hono) {
+  it("on Node once, from the variables of the process: each request has a c.env of its own", async () => {
+    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
+    const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
     // `serve` replaces these two for the whole process.
     const { Request, Response } = globalThis;
     const server = serve({ fetch: app.fetch, port: 0 });
@@ -289,20 +205,13 @@ describe("on Node, where each request has a c.env of its own", () => {
       Object.defineProperty(globalThis, "Response", { value: Response });
     });
     await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const statuses: number[] = [];
-    for (let n = 0; n < 3; n++) statuses.push((await fetch(`http://localhost:${port}/`)).status);
-    return statuses;
-  }
-
-  it("a function makes one limiter, from the variables of the process", async () => {
-    const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
-    const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
-    expect(await statusesOnNode(app)).toEqual([200, 200, 429]);
+    const url = `http://localhost:${(server.address() as AddressInfo).port}/`;
+    const statuses = [(await fetch(url)).status, (await fetch(url)).status, (await fetch(url)).status];
+    expect(statuses).toEqual([200, 200, 429]);
     expect(make.mock.calls.map(([env]) => env === process.env)).toEqual([true]);
   });
 
-  it("a binding of that name, also of a service with every property, is no sign of Node", async () => {
+  it("and a binding named incoming, also of a service with every property, is no sign of Node", async () => {
     const service = new Proxy(() => {}, { get: () => service }) as object;
     const make = vi.fn((_env: object) => limiterOf(policy("two", 2)));
     const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));

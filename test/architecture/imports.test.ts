@@ -28,20 +28,9 @@ describe("the rule", () => {
 
   it.each([
     ["core imports a store", "kernel/core/take.ts", 'import { memoryStore } from "../store/memory.ts";'],
-    ["core imports the configuration", "kernel/core/policy.ts", 'import { parse } from "../config/policies.ts";'],
-    ["a store imports the limiter", "kernel/store/memory.ts", 'import { createLimiter } from "../../limiter.ts";'],
-    ["the limiter imports http", "kernel/limiter/run.ts", 'import { enforce } from "../http/enforce.ts";'],
-    ["http imports the gateway", "kernel/http/enforce.ts", 'import { gateway } from "../../gateway.ts";'],
     ["the kernel imports a feature", "kernel/http/enforce.ts", 'import { rpc } from "../../features/rpc/index.ts";'],
-    [
-      "the configuration imports a feature",
-      "kernel/config/a.ts",
-      'import { rpc } from "../../features/rpc/fields.ts";',
-    ],
     ["a feature imports another", "features/count/count.ts", 'import { rpc } from "../rpc/index.ts";'],
     ["a feature imports what operators see", "features/live/edit.ts", 'import { log } from "../../operate/log.ts";'],
-    ["the configuration imports a store", "kernel/config/a.ts", 'import { redisStore } from "../store/redis.ts";'],
-    ["the hash imports a place", "kernel/request/hash.ts", 'import { take } from "../place/taker.ts";'],
     ["only a type is imported", "kernel/core/take.ts", 'import type { Store } from "../store/store.ts";'],
     ["an import has several lines", "kernel/core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
     ["it has no names", "kernel/core/take.ts", 'import "../store/store.ts";'],
@@ -49,9 +38,6 @@ describe("the rule", () => {
     ["a type names the file in place", "kernel/core/take.ts", 'type Later = import("../store/store.ts").Store;'],
     ["it is an export", "kernel/core/take.ts", 'export { a } from "../store/store.ts";'],
     ["the library imports what is for tests", "index.ts", 'import { fakeClock } from "./testing/index.ts";'],
-    ["the command line imports the stores", "cli/program.ts", 'import { redisStore } from "../stores/redis-store.ts";'],
-    ["what is for tests imports the limiter", "testing/clock.ts", 'import { createLimiter } from "../limiter.ts";'],
-    ["the gateway imports the command line", "gateway.ts", 'import { run } from "./cli/program.ts";'],
     ["a layer has no place", "helpers/one.ts", "export const a = 1;"],
   ])("is broken when %s", (_what, file, text) => {
     expect(brokenIn({ [file]: `${text}\n` })).toHaveLength(1);
@@ -89,12 +75,8 @@ describe("the rule of the whole repository", () => {
 
   it.each([
     ["the source imports a script", "src/limiter.ts", "scripts/machine/redis-server.ts"],
-    ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/scale.test.ts"],
     ["what starts a server imports what tests share", "scripts/machine/redis-server.ts", "test/support/mulberry32.ts"],
-    ["what tests share imports a program", "test/support/virtual-time.ts", "scripts/simulate/run.ts"],
     ["what tests share imports a test", "test/support/virtual-time.ts", "test/kernel/place/isolates.ts"],
-    ["a benchmark imports a test", "bench/run.ts", "test/bench/page.test.ts"],
-    ["a script imports a benchmark", "scripts/docs/draw-algorithms.ts", "bench/run.ts"],
     ["a module of JavaScript imports a test", "bench/workers/none.mjs", "test/worker/support.ts"],
     ["a file lies in no layer", "tools/one.ts", "src/limiter.ts"],
   ])("is broken when %s", (_what, file, target) => {

@@ -17,38 +17,23 @@ it("the page and its charts are drawn from what was kept: npm run bench -- --red
   for (const [name, content] of page) expect(read(`bench/results/${name}`), name).toBe(content);
 });
 
-it("a cell is the median of the repetitions, with the smallest and the largest if they do not agree", () => {
-  expect(showText(three(1.22, 1.18, 1.19))).toBe("1.19");
-  expect(showText(three(1.3, 1.18, 1.19))).toBe("1.19 (1.18 to 1.30)");
-  expect(showText(three(1.3, 1.18, 1.19), { wide: true })).toBe("1.19 ±9 %");
-  expect(showText(three(1, 1.09, 1))).toBe("1.00");
-  expect(showText(three(1, 1.101, 1))).toBe("1.00 (1.00 to 1.10)");
-  expect(showText(three(4, 4, 4.001))).toBe("4.00");
-  expect(showText([figure(12.84)])).toBe("12.8");
-});
-
-it("around 0 a spread is a range, also in wide tables", () => {
-  expect(showText(three(-1, 0.5, 2), { wide: true })).toBe("0.50 (-1.00 to 2.00)");
-  expect(showText(three(-1, -0.99, 2), { wide: true })).toBe("-0.99 (-1.00 to 2.00)");
-});
-
-it("the spread of a part of one is a range, also in wide tables", () => {
-  expect(showText([figure(0.8, "percent"), figure(0.9, "percent")], { wide: true })).toBe("85 % (80 % to 90 %)");
-});
-
-it("what some repetitions could not measure says how many did, and is a dash if none did", () => {
-  expect(showText(three(Number.NaN, 2, 2.01))).toBe("2.00 (in 2 of 3)");
-  expect(showText(three(Number.NaN, 2, Number.NaN), { wide: true })).toBe("2.00 (in 1 of 3)");
-  expect(showText(three(Number.NaN))).toBe("–");
-});
-
-it("shows parts as percent, dollars, counts, and in bold above a bound", () => {
-  expect(showText([figure(0.092, "percent")])).toBe("9.2 %");
-  expect(showText([figure(0.3, "percent"), figure(0.304, "percent")])).toBe("30 %");
-  expect(showText([figure(8.3, "dollars")])).toBe("$8.30");
-  expect(showText([figure(1_200, "count")])).toBe("1200");
-  expect(showText([figure(40, "signed")])).toBe("+40");
-  expect(showText([{ value: 1.45, boldAbove: 1 }])).toBe("**1.45**");
+it.each<[what: string, cell: ReturnType<typeof figure>[], text: string, wide?: string]>([
+  ["the median of repetitions that agree", three(1.22, 1.18, 1.19), "1.19", "1.19"],
+  ["the smallest and the largest of others", three(1.3, 1.18, 1.19), "1.19 (1.18 to 1.30)", "1.19 ±9 %"],
+  ["9 % are no spread", three(1, 1.09, 1), "1.00"],
+  ["10 % are one", three(1, 1.101, 1), "1.00 (1.00 to 1.10)", "1.00 ±10 %"],
+  ["three digits", [figure(12.84)], "12.8"],
+  ["a range around 0", three(-1, 0.5, 2), "0.50 (-1.00 to 2.00)", "0.50 (-1.00 to 2.00)"],
+  ["a range of parts", [figure(0.8, "percent"), figure(0.9, "percent")], "85 % (80 % to 90 %)", "85 % (80 % to 90 %)"],
+  ["how many have measured", three(Number.NaN, 2, 2.01), "2.00 (in 2 of 3)", "2.00 (in 2 of 3)"],
+  ["a dash where none has", three(Number.NaN), "–", "–"],
+  ["percent", [figure(0.092, "percent")], "9.2 %"],
+  ["dollars", [figure(8.3, "dollars")], "$8.30"],
+  ["counts", [figure(1_200, "count")], "1200"],
+  ["a sign", [figure(40, "signed")], "+40"],
+  ["bold above a bound", [{ value: 1.45, boldAbove: 1 }], "**1.45**"],
+])("a cell shows %s", (_what, cell, text, wide = text) => {
+  expect([showText(cell), showText(cell, { wide: true })]).toEqual([text, wide]);
 });
 
 const run = (value: number, holds: boolean): Section => ({

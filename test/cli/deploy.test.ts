@@ -27,15 +27,9 @@ it("npm run deploy stops at a mistake: wrangler is not asked", () => {
   const { status, stdout, stderr } = deploy(toml);
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^1 mistake in the configuration:\n- POLICIES: /);
-  const missing = deploy(toml, ["--env", "prod"]);
+  const missing = deploy(toml, [], { CLOUDFLARE_ENV: "prod" });
   const says = "headgate: wrangler.toml has no environment prod (its environments: none)\n";
   expect([missing.status, missing.stderr]).toEqual([2, says]);
-});
-
-it("npm run deploy checks the environment of CLOUDFLARE_ENV, which wrangler would deploy", () => {
-  const toml = `${COUNTS}${POLICIES}[env.staging.vars]\nPOLICIES = []\n`;
-  const ran = deploy(toml, [], { CLOUDFLARE_ENV: "staging" });
-  expect(ran).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/- POLICIES: /) });
 });
 
 it("npm run deploy stops at a Worker that would count in memory, unless told so", () => {

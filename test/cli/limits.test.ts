@@ -19,10 +19,3 @@ it("writes the three files to dist/limits or where --out says, and prints their 
     expect(texts[1]).toBe(json);
   }
 });
-
-it("writes nothing of a configuration with mistakes", async () => {
-  const folder = folderWith({ "wrangler.toml": "[vars]\nPOLICIES = []\n" });
-  const { status, stdout, stderr } = await headgate(folder, ["limits"]);
-  expect([status, stdout, readdirSync(folder)]).toEqual([1, "", ["wrangler.toml"]]);
-  expect(stderr).toContain("ERR_POLICIES_MISSING");
-});

@@ -2,12 +2,13 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { cleaned } from "../../src/cli/printable.ts";
+import { ROOT } from "../docs/markdown.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const ADMIN = "counts reset override block unblock overrides explain mode limits policies".split(" ");
@@ -53,21 +54,39 @@ it.each([
   expect(stderr).toContain(says);
 });
 
-it("a reader of its output that has seen enough is no error", async () => {
-  const args = ["src/cli/main.ts", "--help"];
-  const cwd = fileURLToPath(new URL("../..", import.meta.url));
-  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
-  child.stdout.destroy();
-  let stderr = "";
-  child.stderr.on("data", (text) => {
-    stderr += text;
+describe("as a process", () => {
+  function start(args: readonly string[], cwd = ROOT, stdout: number | "pipe" = "pipe") {
+    const command = [join(ROOT, "src/cli/main.ts"), ...args];
+    const child = spawn(process.execPath, command, { cwd, stdio: ["ignore", stdout, "pipe"] });
+    return { child, ended: Promise.all([once(child, "close").then(([code]) => code), text(child.stderr!)]) };
+  }
+
+  it("a reader of its output that has seen enough is no error", async () => {
+    const { child, ended } = start(["--help"]);
+    child.stdout!.destroy();
+    expect(await ended).toEqual([0, ""]);
   });
-  const [code] = await once(child, "close");
-  expect([code, stderr]).toEqual([0, ""]);
+
+  it.each([
+    ["the disk is full", "ENOSPC: no space left on device"],
+    ["nobody has read it to its end", "the pipe was closed"],
+  ])("a report that could not be written is said, and ends with 1: %s", async (what, says) => {
+    const line = '203.0.113.7 - - [21/Nov/2026:10:00:00 +0000] "GET /v1/items HTTP/1.1" 200 12 "-" "curl/8"\n';
+    const policy = '[[vars.POLICIES]]\nname = "site"\nlimits = [{ limit = 1, window = "1m" }]\n';
+    const cwd = folderWith({ "wrangler.toml": policy, "access.log": line });
+    const isFull = what.startsWith("the disk");
+    const { child, ended } = start(
+      ["replay", "--log", "access.log"],
+      cwd,
+      isFull ? openSync("/dev/full", "w") : "pipe",
+    );
+    child.stdout?.destroy();
+    expect(await ended).toEqual([1, `headgate: the report could not be written: ${says}\n`]);
+  });
 });
 
 it("only src/cli imports commander and what is of Node", () => {
-  const src = fileURLToPath(new URL("../../src", import.meta.url));
+  const src = join(ROOT, "src");
   const users = readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
     (file) =>
       /\.tsx?$/.test(file) &&

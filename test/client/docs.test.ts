@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterEach, expect, it, vi } from "vitest";
 
@@ -12,20 +13,22 @@ const snippets = [...PAGE.matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => text!
 
 afterEach(() => vi.unstubAllGlobals());
 
+async function bundled(contents: string): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "ts", resolveDir: "/" },
+    alias: { "headgate/client": ENTRY },
+    ...{ bundle: true, minify: true, format: "esm", platform: "neutral", write: false },
+  });
+  return outputFiles[0]!.text;
+}
+
 it.each(snippets)("this runs:\n%s", async (contents) => {
   const urls: string[] = [];
   vi.stubGlobal("fetch", async (url: string) => {
     urls.push(url);
     return new Response();
   });
-  const { outputFiles } = await build({
-    stdin: { contents, loader: "ts", resolveDir: "/" },
-    alias: { "headgate/client": ENTRY },
-    bundle: true,
-    format: "esm",
-    write: false,
-  });
-  await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  await import(`data:text/javascript,${encodeURIComponent(await bundled(contents))}`);
   expect(urls.length).toBeGreaterThan(0);
 });
 
@@ -42,4 +45,12 @@ it("has one snippet, and every option with its default", () => {
     timeBudgetMs: `\`${numberIn("DEFAULT_TIME_BUDGET_MS")}\``,
     maxRetries: `\`${numberIn("DEFAULT_MAX_RETRIES")}\``,
   });
+});
+
+// How a bundler sees the entry: small, without dependencies, and removed completely if nothing of it is used.
+it("is below 1.8 KiB gzip, and has no side effect", async () => {
+  const text = await bundled(`export * from ${JSON.stringify(ENTRY)}`);
+  expect(gzipSync(text).length).toBeLessThan(1.8 * 1024);
+  expect(text).not.toMatch(/\bimport\b/);
+  expect((await bundled(`import ${JSON.stringify(ENTRY)}`)).trim()).toBe("");
 });

@@ -47,11 +47,8 @@ describe("Retry-After", () => {
     ["a date, by the server's clock, an hour ahead", { "Retry-After": http(3630), Date: http(3600) }, 30_000],
     ["a date that has passed", { "Retry-After": http(-30), ...xReset("9") }, undefined],
     ["comes before what the other fields say", { "Retry-After": "3", RateLimit: '"a";r=0;t=50' }, 3000],
-    ["negative: not told", { "Retry-After": "-5" }, GUESS_MS],
     ["words that Date.parse would take: not told", { "Retry-After": "May 5" }, GUESS_MS],
     ["a day that does not exist: not told", { "Retry-After": "Sat, 99 Foo 2026 00:00:00 GMT" }, GUESS_MS],
-    ["NaN: not told", { "Retry-After": "NaN" }, GUESS_MS],
-    ["Infinity: not told", { "Retry-After": "Infinity" }, GUESS_MS],
     ["empty: not told", { "Retry-After": "" }, GUESS_MS],
     ["huge: finite", { "Retry-After": HUGE }, LONGEST_MS],
     ["garbage, but a reset beside it", { "Retry-After": "soon", ...xReset("4") }, 4000],
@@ -70,12 +67,9 @@ describe("the RateLimit fields, without Retry-After", () => {
   it.each([
     ["draft 11", { RateLimit: '"a";r=0;t=12', "RateLimit-Policy": '"a";q=10;w=60' }, 12_000],
     ["draft 11, only limits with nothing left count", { RateLimit: '"a";r=0;t=3, "b";r=5;t=90' }, 3000],
-    ["draft 11, the longest of those", { RateLimit: '"a";r=0;t=3, "b";r=0;t=8, "c";r=0;t=5' }, 8000],
     ["draft 11, all have some: the longest, the cost is not known", { RateLimit: '"a";r=2;t=3, "b";r=5;t=6' }, 6000],
     ["draft 11, names with separators and quotes", { RateLimit: '"a,;\\"r=1";r=0;t=5' }, 5000],
     ["draft 11, white space and further parameters", { RateLimit: ' "a" ; pk=:AA=: ;r=0;  t=5' }, 5000],
-    ["draft 11, no t", { RateLimit: '"a";r=0' }, GUESS_MS],
-    ["draft 11, negative t", { RateLimit: '"a";r=0;t=-5' }, GUESS_MS],
     ["draft 11, r is no number: the next family", { RateLimit: '"a";r=x;t=5', ...xReset("2") }, 2000],
     ["draft 7", { RateLimit: "limit=10, remaining=0, reset=7", "RateLimit-Policy": "10;w=60" }, 7000],
     ["drafts up to 6", { "RateLimit-Limit": "9, 9;w=60", "RateLimit-Remaining": "0", "RateLimit-Reset": "8" }, 8000],
@@ -87,9 +81,6 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["X-Rate-Limit-", { "X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": epoch(6) }, 6000],
     ["X-, of two limiters: the first", xReset("3, 60", "0, 5"), 3000],
     ["X-, huge: finite", xReset(HUGE), LONGEST_MS - NOW_MS],
-    ["X-, negative", xReset("-5", "-1"), GUESS_MS],
-    ["X-, NaN", xReset("NaN", "NaN"), GUESS_MS],
-    ["none", {}, GUESS_MS],
   ])("%s", async (_what, headers, expectedMs) => {
     expect(await waitOf(headers)).toBe(expectedMs);
   });
@@ -100,7 +91,6 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["draft 6", { "RateLimit-Limit": "10, 5;w=1, 10;w=2", "RateLimit-Remaining": "0", "RateLimit-Reset": "1" }, 10_000],
     ["a long window counts as 3 s", { RateLimit: '"a";r=0;t=1', "RateLimit-Policy": '"a";q=10;w=3600' }, 15_000],
     ["a short wait without a window counts as 0.2 s", { "Retry-After": "0" }, 1000],
-    ["as does a date that has passed", { "Retry-After": http(-30) }, 1000],
   ])("tell the window, over 5 of which clients spread: %s", async (_what, headers, spreadMs) => {
     const leastMs = (await waitOf(headers)) ?? 0;
     expect(await waitOf(headers, () => 0.5)).toBe(leastMs + spreadMs / 2);

@@ -17,20 +17,18 @@ async function statusAndSent(
   return [typeof result === "string" ? result : result.status, sent];
 }
 
-it("sends one request and waits for nothing if it is admitted", async () => {
+it("what is admitted is sent once, without a wait, also after an answer that had nothing left", async () => {
   const { options, sent, waitsMs } = scripted([answer(200, { RateLimit: '"a";r=0;t=9' })]);
-  expect((await fetchWithBackoff(URL_OF_API, undefined, options)).status).toBe(200);
-  expect([sent, waitsMs]).toEqual([["GET"], []]);
+  for (let i = 0; i < 2; i++) await fetchWithBackoff(URL_OF_API, undefined, options);
+  expect([sent, waitsMs]).toEqual([["GET", "GET"], []]);
 });
 
 describe("after a 429, which was not processed, whatever can be sent again is", () => {
   it.each([
     ["GET", undefined],
     ["POST", "text"],
-    ["POST", new URLSearchParams("a=1")],
     ["POST", new Blob(["text"])],
     ["POST", new TextEncoder().encode("text")],
-    ["PATCH", "text"],
     ["DELETE", undefined],
   ])("%s with %o", async (method, body) => {
     const [status, sent] = await statusAndSent([refused, refused, ok], { method, ...(body && { body }) });
@@ -70,26 +68,23 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
 });
 
 describe("after 503 with Retry-After, and after a failed connection, idempotent methods only", () => {
-  it.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])("%s is sent again", async (method) => {
-    expect(await statusAndSent([busy, ok], { method })).toEqual([200, [method, method]]);
-    expect(await statusAndSent([failure, ok], { method })).toEqual([200, [method, method]]);
-  });
-
-  it.each(["POST", "PATCH"])("%s is not", async (method) => {
-    expect(await statusAndSent([busy, ok], { method })).toEqual([503, [method]]);
-    expect(await statusAndSent([failure, ok], { method })).toEqual(["fetch failed", [method]]);
+  it("which are sent again, and others are not", async () => {
+    for (const method of ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]) {
+      for (const fault of [busy, failure]) {
+        expect(await statusAndSent([fault, ok], { method })).toEqual([200, [method, method]]);
+      }
+    }
+    expect(await statusAndSent([busy, ok], { method: "POST" })).toEqual([503, ["POST"]]);
+    expect(await statusAndSent([failure, ok], { method: "PATCH" })).toEqual(["fetch failed", ["PATCH"]]);
   });
 
   it("the method of a Request counts, and init's before it", async () => {
     const post = new Request(URL_OF_API, { method: "POST" });
-    for (const [init, times] of [
-      [undefined, 1],
-      [{ method: "PUT" }, 2],
-    ] as const) {
-      const { options, sent } = scripted([busy, ok]);
-      await fetchWithBackoff(post, init, options);
-      expect(sent).toHaveLength(times);
-    }
+    const { options, sent } = scripted([busy, ok]);
+    await fetchWithBackoff(post, undefined, options);
+    expect(sent).toEqual(["POST"]);
+    const put = await fetchWithBackoff(post, { method: "PUT" }, scripted([busy, ok]).options);
+    expect(put.status).toBe(200);
   });
 
   it("waits 1 s and 2 s after failures, and reports the third", async () => {
@@ -102,8 +97,6 @@ describe("after 503 with Retry-After, and after a failed connection, idempotent 
     ["500", answer(500, { "Retry-After": "1" })],
     ["503 without Retry-After", answer(503)],
     ["402, a policy's own refusal", answer(402, { "Retry-After": "5", RateLimit: '"api";r=0;t=5' })],
-    ["403", answer(403, { "Retry-After": "1" })],
-    ["420, a policy's own refusal", answer(420, { "Retry-After": "5", RateLimit: '"api";r=0;t=5' })],
     ["302", answer(302, { "Retry-After": "1", Location: "/" })],
   ])("any other answer is the answer: %s", async (_what, one) => {
     expect((await statusAndSent([one, ok]))[1]).toHaveLength(1);
@@ -148,13 +141,13 @@ describe("gives up", () => {
   });
 
   it.each([
-    ["60", 2, [60_000]],
-    ["61", 1, []],
-    ["9".repeat(400), 1, []],
-  ])("without a wait when the wait would pass the time budget: %s s", async (seconds, times, waits) => {
-    const { options, sent, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
+    ["60", [60_000]],
+    ["61", []],
+    ["9".repeat(400), []],
+  ])("without a wait when the wait would pass the time budget: %s s", async (seconds, waits) => {
+    const { options, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
     await fetchWithBackoff(URL_OF_API, undefined, options);
-    expect([sent.length, waitsMs]).toEqual([times, waits]);
+    expect(waitsMs).toEqual(waits);
   });
 
   it("a header says a day at most; with a budget of more, the body's wait holds", async () => {
@@ -177,7 +170,6 @@ describe("gives up", () => {
     ["a budget of 0", { timeBudgetMs: 0 }, 1],
     ["NaN, which is no budget", { timeBudgetMs: Number.NaN }, 1],
     ["10 retries by default", {}, 11],
-    ["2 retries", { maxRetries: 2 }, 3],
     ["no retries", { maxRetries: 0 }, 1],
   ])("after what it has: %s", async (_what, more, times) => {
     const { options, sent } = scripted([refused]);
@@ -199,14 +191,11 @@ describe("gives up", () => {
 });
 
 it("after longer refusal the spread is a third of the time that it took", async () => {
-  const { options, waitsMs } = scripted(
-    [answer(429, { "Retry-After": "30" }), answer(429, { "Retry-After": "1" }), ok],
-    () => 0.5,
-  );
+  const refusals = ["30", "1"].map((seconds) => answer(429, { "Retry-After": seconds }));
+  const { options, waitsMs } = scripted([...refusals, ok], () => 0.5);
   await fetchWithBackoff(URL_OF_API, undefined, options);
   const firstMs = 30_000 + (5 * 3000) / 2;
-  expect(waitsMs[0]).toBe(firstMs);
-  expect(waitsMs[1]).toBeCloseTo(1000 + firstMs / 3 / 2, 6);
+  expect(waitsMs).toEqual([firstMs, expect.closeTo(1000 + firstMs / 3 / 2, 6)]);
 });
 
 it("cancels the body of a refusal that nobody reads", async () => {

@@ -1,16 +1,12 @@
 // What a page of another origin can read, and what a person sees. The origin handles CORS as if there were no gateway.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeEach, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { launchChromium, openPage } from "./browser.ts";
-
-type Client = typeof import("../../src/client/index.ts");
 
 let browser: Browser | undefined;
 beforeEach(async (context) => {
@@ -34,59 +30,35 @@ function answerPages(request: IncomingMessage, response: ServerResponse): void {
   response.end();
 }
 
-it("lets a page read the fields of a 200 and of a 429", async () => {
-  const origin = await startOrigin(answerPages);
-  const policy = policyOf2();
-  const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
-  const { read, complaints } = await openPage(browser!);
-
-  const first = await read(gateway.url);
-  expect(first).toMatchObject({ status: 200, body: "hello" });
-  expect(first.headers.get("X-Origin")).toBe("yes");
-  expect(fieldsOf(first)).toMatchObject({
-    policies: { [policy.name]: { q: 2, w: 3600 } },
-    states: { [policy.name]: { r: 1 } },
-    legacy: { limit: 2, remaining: 1 },
-  });
-
-  await read(gateway.url);
-  const refused = await read(gateway.url);
-  expect(refused.status).toBe(429);
-  const { retryAfter, ...fields } = fieldsOf(refused);
-  expect(fields).toMatchObject({
-    policies: { [policy.name]: { q: 2, w: 3600 } },
-    states: { [policy.name]: { r: 0, t: retryAfter } },
-    legacy: { limit: 2, remaining: 0 },
-  });
-  expect(retryAfter).toBeGreaterThan(0);
-  expect(refused.headers.get("Content-Type")).toBe("application/problem+json");
-  expect(JSON.parse(refused.body)).toMatchObject({ status: 429, "violated-policies": [policy.name] });
-  expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
-});
-
-it("counts a request that needs a preflight once, and lets the page read its answer and its refusal", async () => {
+it("lets a page read the fields of a 200 and of a 429, and counts a request that needs a preflight once", async () => {
   const origin = await startOrigin(answerPages);
   const policy = policyOf2();
   const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
   const { read, complaints } = await openPage(browser!);
   const asked = { method: "POST", headers: { "Content-Type": "application/json", "X-Client": "a" }, body: "{}" };
 
-  const seen: unknown[] = [];
   // Other paths, because a browser remembers a preflight by its URL. Preflights have a count of their own.
-  for (const [path, how] of [
-    ["/1", asked],
-    ["/2", undefined],
-    ["/3", asked],
+  for (const [path, how, status, r] of [
+    ["/1", asked, 200, 1],
+    ["/2", undefined, 200, 0],
+    ["/3", asked, 429, 0],
   ] as const) {
     const answer = await read(new URL(path, gateway.url), how);
-    seen.push([answer.status, fieldsOf(answer).states?.[policy.name]?.r]);
+    const fields = fieldsOf(answer);
+    expect(answer.status).toBe(status);
+    expect(fields).toMatchObject({
+      policies: { [policy.name]: { q: 2, w: 3600 } },
+      states: { [policy.name]: { r } },
+      legacy: { limit: 2, remaining: r },
+    });
+    expect(answer.headers.get("X-Origin")).toBe(status === 200 ? "yes" : null);
+    if (status !== 429) continue;
+    expect([fields.retryAfter, answer.headers.get("Content-Type")]).toEqual([
+      fields.states![policy.name]!.t,
+      "application/problem+json",
+    ]);
+    expect(JSON.parse(answer.body)).toMatchObject({ status: 429, "violated-policies": [policy.name] });
   }
-
-  expect(seen).toEqual([
-    [200, 1],
-    [200, 0],
-    [429, 0],
-  ]);
   const seenByOrigin = origin.requests.map(({ method, url }) => `${method} ${url}`);
   expect(seenByOrigin.sort()).toEqual(["GET /2", "OPTIONS /1", "OPTIONS /3", "POST /1"]);
   expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
@@ -113,32 +85,4 @@ it("shows a person who is refused a page with the reason, and a program a proble
   await page.getByRole("link").click();
   await page.waitForURL("**/.headgate/limits");
   expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
-});
-
-it("fetchWithBackoff waits in a page as it is told, and is admitted then", async () => {
-  const origin = await startOrigin((_request, response) => {
-    response.setHeader("Access-Control-Allow-Origin", "*");
-    response.end("hello");
-  });
-  const policy = { name: uniqueName("page"), key: ["global"], limits: [{ limit: 2, window: "2s" }] };
-  const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../../src/client/index.ts", import.meta.url))],
-    bundle: true,
-    format: "iife",
-    globalName: "headgateClient",
-    write: false,
-  });
-  const { page } = await openPage(browser!);
-  await page.addScriptTag({ content: outputFiles[0]!.text });
-  const seen = await page.evaluate(async (url) => {
-    const { fetchWithBackoff } = (globalThis as unknown as { headgateClient: Client }).headgateClient;
-    // A small draw keeps the test short.
-    const options = { random: () => 0.1 };
-    const bodies: string[] = [];
-    for (let i = 0; i < 3; i++) bodies.push(await (await fetchWithBackoff(url, undefined, options)).text());
-    return bodies;
-  }, gateway.url.href);
-  expect(seen).toEqual(["hello", "hello", "hello"]);
-  expect(origin.requests).toHaveLength(3);
 });

@@ -82,14 +82,7 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
   await send(gateway, 12);
   await expect.poll(() => ofAll.innerText(), SEEN).toBe("15");
   await expect.poll(() => refused.innerText(), SEEN).toBe("75 %");
-  for (const width of [1_440, 360]) {
-    await page.setViewportSize({ width, height: 800 });
-    expect(await violations(page), `${width} pixels`).toEqual([]);
-    await page.emulateMedia({ colorScheme: "dark" });
-    expect(await violations(page, "color-contrast"), `${width} pixels, dark`).toEqual([]);
-    await page.emulateMedia({ colorScheme: "light" });
-  }
-  await page.setViewportSize({ width: 1_440, height: 900 });
+  expect(await violations(page)).toEqual([]);
 
   // A client by its raw key: it is blocked, and freed.
   await lookUp(page, CLIENT);

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { type FakeGateway, TOKEN } from "./fake-gateway.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -36,6 +36,11 @@ export async function show(page: Page, hash: string): Promise<void> {
   await page.evaluate((to) => {
     location.hash = to;
   }, hash);
+}
+
+/** Presses the buttons of these names, one after the other. */
+export async function press(within: Page | Locator, ...names: readonly (string | RegExp)[]): Promise<void> {
+  for (const name of names) await within.getByRole("button", { name, exact: true }).click();
 }
 
 export async function lookUp(page: Page, key: string): Promise<void> {

@@ -5,10 +5,19 @@ import type { StatsAnswer, StatsPoint } from "../../console/src/api.ts";
 
 const MINUTE_MS = 60_000;
 const REGIONS = Object.entries({ eu: 1, na: 0.8, ap: 0.45, sa: 0.15 });
-/** Requests a minute of the largest region. */
-const LOAD = { api: 2_400, "api-address": 2_400, "burst-trial": 700, login: 26, exports: 5, plan: 120 } as const;
-/** Of each 100 requests of the plan, so many are paid for by itself, by the team and with credits. */
-const PAID = { plan: 71, team: 25, credits: 4 } as const;
+/** Requests a minute of the largest region, and what becomes of them: parts of all, by outcome and source. */
+const LOAD = {
+  api: [2_400, "admitted lease 0.91", "admitted redis 0.07", "refused cache 0.018", "refused redis 0.002"],
+  "api-address": [2_400, "admitted lease 0.93", "admitted redis 0.068", "refused cache 0.002"],
+  "burst-trial": [700, "admitted redis 0.9", "shadow_refused cache 0.1"],
+  login: [26, "admitted redis 0.96", "refused cache 0.036", "refused redis 0.004"],
+  exports: [5, "admitted redis 1"],
+  plan: [120, "admitted redis 0.71", "overflowed redis 0.29"],
+  team: [120, "admitted redis 0.25", "overflowed redis 0.04"],
+  credits: [120, "admitted redis 0.04"],
+} as const;
+/** Those with a meter. */
+const PAID = ["plan", "team", "credits"];
 /** 10 micro-dollars each. */
 const UNITS_OF_REQUEST = 1_370;
 const BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "+Inf"] as const;
@@ -43,52 +52,25 @@ function pointsOf(minute: number, startMinute: number, part: number): Omit<Stats
 
 function drawPoints(minute: number, startMinute: number, part: number): Omit<StatsPoint, "at">[] {
   const age = startMinute - minute;
-  const isAttacked = age <= 21 && age !== 12;
   const isAway = age >= 33 && age <= 35;
   return Object.entries(LOAD)
-    .flatMap(([policy, load]) =>
+    .flatMap(([policy, [load, ...kinds]]) =>
       REGIONS.flatMap(([region, share]) => {
         const wave = 1 + 0.25 * Math.sin(minute / 17 + share * 4) + 0.2 * (draw(minute, policy, region) - 0.5);
-        const all = load * share * wave * part * (policy === "login" && isAttacked ? 2.4 : 1);
-        const attack = policy === "login" ? (isAttacked ? 0.3 + 0.35 * draw(minute, region) : 0.04) : 0;
-        const refusedShare =
-          { api: 0.012 + (draw(minute, "api") > 0.9 ? 0.06 : 0), login: attack }[policy as string] ?? 0.002;
-        const refused = Math.round(all * refusedShare);
-        const count = (outcome: StatsPoint["outcome"], source: string, n: number) => {
-          return { policy, region, outcome, source, count: Math.round(n) };
-        };
-        if (isAway) {
-          const outcome = policy === "login" ? "unavailable" : "admitted";
-          return [count(outcome, "fallback", all - refused), count("refused", "fallback", refused)];
-        }
-        if (policy === "burst-trial") {
-          const would = all * (0.06 + 0.08 * draw(minute, region, "would"));
-          return [count("admitted", "redis", all - would), count("shadow_refused", "cache", would)];
-        }
-        if (policy === "plan") return paidPoints(region, all);
-        const leased = policy === "login" || policy === "exports" ? 0 : 0.93;
-        return [
-          count("admitted", "lease", (all - refused) * leased),
-          count("admitted", "redis", (all - refused) * (1 - leased)),
-          count("refused", "cache", refused * 0.9),
-          count("refused", "redis", refused * 0.1),
-          count("blocked", "live", policy === "api" && region === "eu" ? 6 * part : 0),
-        ];
+        const all = load * share * wave * part;
+        const isAttacked = policy === "login" && age <= 21 && age !== 12;
+        const attack = isAttacked ? 20 + 20 * draw(minute, region) : 1;
+        const points = kinds.map((kind) => {
+          const [outcome, source, of] = kind.split(" ") as [StatsPoint["outcome"], string, string];
+          const count = Math.round(all * Number(of) * (outcome === "refused" ? attack : 1));
+          const isDown = isAway && source !== "cache";
+          return { policy, region, outcome, source: isDown ? "fallback" : source, count };
+        });
+        const blocked = policy === "api" && region === "eu" ? Math.round(6 * part) : 0;
+        return [...points, { policy, region, outcome: "blocked" as const, source: "live", count: blocked }];
       }),
     )
     .filter(({ count }) => count > 0);
-}
-
-function paidPoints(region: string, all: number): Omit<StatsPoint, "at">[] {
-  const count = (policy: string, outcome: StatsPoint["outcome"], share: number) => ({
-    ...{ policy, region, outcome, source: "redis" },
-    count: Math.round((all * share) / 100),
-  });
-  return [
-    ...Object.entries(PAID).map(([policy, share]) => count(policy, "admitted", share)),
-    count("plan", "overflowed", PAID.team + PAID.credits),
-    count("team", "overflowed", PAID.credits),
-  ];
 }
 
 /** What the models have used: of each request so many tokens, and so much of its units. */
@@ -101,7 +83,7 @@ const MODELS: readonly (readonly [model: string, share: number, input: number, o
 ];
 
 function answersIn(points: readonly StatsPoint[]): Pick<StatsAnswer, "settled" | "tokens"> {
-  const paid = points.filter(({ policy, outcome }) => policy in PAID && outcome === "admitted");
+  const paid = points.filter(({ policy, outcome }) => PAID.includes(policy) && outcome === "admitted");
   return {
     settled: paid.flatMap(({ at, policy, count }) =>
       MODELS.map(([model, share]) => ({
@@ -157,15 +139,11 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
       return [...near("api", "api-2", 0.004), ...near("login", "login-1", 0.06)];
     }),
     calls: perMinute((at, list) => {
-      const calls = sum(list, ({ source }) => source === "redis");
-      const away = sum(list, ({ source }) => source === "fallback");
-      const timed = (outcome: string, count: number, shares: readonly number[]) => {
-        if (count < 1) return [];
-        const all = BOUNDS.map((le, i) => [le, Math.round(count * shares[i]!)] as const);
-        const seconds = Object.fromEntries(all.filter(([, n]) => n));
-        return [{ at, place: "redis", outcome, count: Math.round(count), seconds, sum: count * 0.0124 }];
-      };
-      return [...timed("ok", calls, SHARES), ...timed("timeout", away / 400, [0, 0, 0, 0, 0, 1, 0, 0, 0])];
+      const count = sum(list, ({ source }) => source === "redis");
+      if (count < 1) return [];
+      const all = BOUNDS.map((le, i) => [le, Math.round(count * SHARES[i]!)] as const);
+      const seconds = Object.fromEntries(all.filter(([, n]) => n));
+      return [{ at, place: "redis", outcome: "ok", count, seconds, sum: count * 0.0124 }];
     }) as StatsAnswer["calls"],
     fallback: perMinute((at, list) =>
       Object.keys(LOAD).flatMap((policy) => {
@@ -174,7 +152,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
       }),
     ),
     units: points
-      .filter(({ policy, outcome }) => policy in PAID && outcome === "admitted")
+      .filter(({ policy, outcome }) => PAID.includes(policy) && outcome === "admitted")
       .map(({ at, policy, outcome, count }) => ({ at, policy, outcome, count: count * UNITS_OF_REQUEST })),
     ...answersIn(points),
     leases: [],

@@ -3,7 +3,6 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
@@ -13,6 +12,7 @@ import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
+import { bundled } from "../support/programs.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
 
 /** Also docs/stores.md, whose programs for Node have tests of their own. */
@@ -155,20 +155,9 @@ interface Module {
 /** The Worker of a block, as it stands. It believes that it runs on Workers, where the edge names the client. */
 async function moduleOf(text: string): Promise<Module> {
   vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-  const { outputFiles } = await build({
-    stdin: { contents: text, loader: "ts", resolveDir: ROOT },
-    alias: {
-      "headgate/durable-object": join(ROOT, "src/durable-object.ts"),
-      "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts"),
-      "headgate/hono": join(ROOT, "src/adapters/hono.ts"),
-      "headgate/llm": join(ROOT, "src/features/meter/llm/index.ts"),
-      headgate: join(ROOT, "src/index.ts"),
-    },
-    bundle: true,
-    format: "esm",
-    write: false,
-  });
-  const module = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`);
+  const alias = { "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts") };
+  const code = await bundled(text, { alias });
+  const module = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   return module as Module;
 }
 

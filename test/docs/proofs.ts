@@ -11,7 +11,7 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "in such a field also chooses a cost"],
   ],
   "another spelling of a path: `//LOGIN`, `/%6cogin`": [
-    ["kernel/http/match", "%s counts against /login"],
+    ["kernel/http/match", "%s counts against %j"],
     ["kernel/http/match", "is the same when it is encoded"],
   ],
   "a path encoded twice, an encoded slash": [["gateway/bypass", "what is not counted as a path is not that path"]],
@@ -23,7 +23,7 @@ export const PROOFS: Proofs = {
   ],
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
-  "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
+  "a credential twice, or with a comma": [["kernel/http/as-counted", "a credential that was sent twice"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
   "a forged, altered, expired or foreign token for a claim": [["features/identity/bad-tokens", "the next key counts"]],
   "a flood of such tokens": [
@@ -37,12 +37,12 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "GET stands for HEAD, but not the other way round"],
     ["kernel/http/match", "an upgrade"],
   ],
-  "leaving before the decision": [["gateway/durable-object", "counts a request whose client goes away"]],
+  "leaving before the decision": [["gateway/leases", "a client that resets in the middle of an ask is charged once"]],
   // A client that a field of the body names
   "the field twice, or in other capitals": [["features/body/http", "that nobody can tell counts in one partition of"]],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [["features/body/http", "that nobody can tell"]],
   "a form that servers read in different ways, or JSON that calls itself a form": [
-    ["gateway/body", "whatever nobody can read is limited together"],
+    ["features/body/http", "that nobody can tell counts in one partition of"],
     ["features/body/values", "a part that hides another"],
   ],
   "another spelling of the same name": [["features/fold/fold", "counts spellings as one"]],
@@ -93,8 +93,8 @@ export const PROOFS: Proofs = {
   // A client that wants to do harm
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
-      ["features/count/count", "as many are in flight as the limit has units"],
-      ["gateway/count", "the client leaves an origin that hangs"],
+      ["features/count/count", "any story keeps to its model"],
+      ["features/count/count", "the handler throws, or never answers"],
     ],
   "a flood of new clients, of long keys, or of logs with 10,000 entries": [
     ["kernel/limiter/flood", "keys in the memory store"],
@@ -107,7 +107,7 @@ export const PROOFS: Proofs = {
     ["kernel/store/redis-states", "is degraded while it evicts counts, although it does not say by which policy"],
   ],
   "making a cache store a refusal": [
-    ["gateway/bypass", "no answer of the gateway's own may be stored"],
+    ["adapters/promises", "refuses with a problem that nobody may store"],
     ["adapters/hono", "is stored by nobody"],
   ],
   "loading Redis through `/.headgate/health`": [["worker/health", "asks Redis once for 100 requests at once"]],
@@ -124,17 +124,16 @@ export const PROOFS: Proofs = {
   "locking the admin out with wrong tokens": [["gateway/admin-gate", "the right one passes"]],
   "changing limits or blocks with `TAKE_TOKEN`": [["operate/take", "opens to its own token"]],
   "a wrong token of Cloudflare Access": [["gateway/admin-gate", "Cloudflare Access lets people in"]],
-  "a foreign page in an admin's browser": [
-    ["gateway/admin-gate", "must come from the same origin"],
-    ["gateway/admin-session", "opens the whole admin API"],
-  ],
+  "a foreign page in an admin's browser": [["gateway/admin-session", "opens the whole admin API"]],
   "framing the console, running scripts in it, forging its session": [
     ["worker/console", "which nobody may frame"],
     ["gateway/admin-session", "a cookie that is forged"],
     ["worker/console", "only its own path leads to the files"],
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
-  "reaching a process that has just started, while blocked": [["gateway/admin-spread", "in a cold one at once"]],
+  "reaching a process that has just started, while blocked": [
+    ["features/live/reader", "waits for the document, with one read, and decides its first"],
+  ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["gateway/secrets", "while all is well"],
@@ -152,11 +151,12 @@ export const PROOFS: Proofs = {
   ],
   "what a refusal's token says, or a way to forge one": [
     ["gateway/explain", "a refusal carries one"],
-    ["gateway/explain", "one that was altered"],
+    ["operate/explain", "can be read for 10 minutes"],
+    ["operate/take", "cannot be changed or made up"],
   ],
   // Your own mistakes
   "any mistake in the configuration": [
-    ["kernel/config/fuzz", "any bindings are settings that work"],
+    ["kernel/config/fixtures", "any bindings are settings that work"],
     ["kernel/config/fixtures", "is refused with exactly the messages"],
     ["adapters/options", "refuses %o when it is made"],
   ],
@@ -170,7 +170,7 @@ export const PROOFS: Proofs = {
 /** What the page leaves out, because nobody asks for it. It holds all the same. */
 export const ALSO: Proofs = {
   "case, dots and ports in `Host`": [
-    ["kernel/http/match", "the host of %s counts against"],
+    ["kernel/http/match", "host %s matches %s"],
     ["adapters/express", "what is matched"],
   ],
   "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
@@ -188,17 +188,19 @@ export const ALSO: Proofs = {
   ],
   "OPTIONS instead of GET": [["adapters/promises", "counts preflights apart"]],
   "making another client's wait longer": [["kernel/place/refusals", "whoever waits as it was told"]],
-  "requests leased before a reset": [["features/leases/take-leased", "is not given back after a reset"]],
+  "requests leased before a reset": [["features/leases/late-leases", "isolate's reset never gets into the stock"]],
   "`__proto__`, `constructor` or `length` as the name of a field": [["features/body/values", "what objects inherit"]],
   "a path that makes patterns slow": [["kernel/request/pattern", "is at most the length of the path times that of"]],
-  "very long hosts": [["kernel/http/match", "of 64 KiB is matched"]],
+  "very long hosts": [["kernel/http/match", "a host of dots is read at once"]],
   "an object instead of a key, by RPC": [["gateway/service", "refuses keys that are no text"]],
   "broken requests": [["gateway/hostile-input", "every head gets one answer"]],
   "any other method, path or headers": [["worker/fuzz", "of any method, path and headers"]],
   "a forged `Headgate-Via`": [["gateway/loop", "a mark of a client's own choice"]],
   "endless calls in the background": [["kernel/place/subrequests", "are bounded under leased"]],
   "a stream that outlives its slot": [["features/slots/keep-slots", "are renewed 1,000 times at most"]],
-  "using up a request's calls, so that Redis looks down": [["kernel/store/redis-failures", "keeps no other request"]],
-  "refused clients that fill the metrics": [["operate/stats/top-clients", "keeps 64 of a million clients"]],
-  "more and more series in the metrics": [["operate/stats/minutes", "counts 400 regions by name and the others as"]],
+  "using up a request's calls, so that Redis looks down": [
+    ["kernel/store/redis-failures", "was not charged, and the store is well"],
+  ],
+  "refused clients that fill the metrics": [["operate/stats/tally", "names the bounds of the true count"]],
+  "more and more series in the metrics": [["operate/stats/tally", "counts 400 regions by name and the others as"]],
 };

@@ -9,7 +9,6 @@ import { inOrder, ORDER } from "../../src/features/order.ts";
 import { rpc } from "../../src/features/rpc/on-the-way.ts";
 import { ruledBy } from "../../src/features/rules/rules.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
-import type { Policy } from "../../src/kernel/core/policy.ts";
 import { body } from "../../src/kernel/http/body.ts";
 import { createWay, onTheWay } from "../../src/kernel/http/enforce.ts";
 import type { Feature } from "../../src/kernel/http/feature.ts";
@@ -124,50 +123,4 @@ describe("a condition that is decided later", () => {
     const { policies } = limiterOf({ except: [MET, { path: "/" }] });
     expect(compileMatcher(policies, ({ host }) => host !== undefined)(at)).toEqual([]);
   });
-});
-
-it("a request with a body asks no feature that no policy uses", async () => {
-  const asked: string[] = [];
-  const readers = allFeatures().flatMap(({ http }) => (http ?? []) as readonly Feature[]);
-  const noted = readers.map((one) => ({
-    ...one,
-    ...(one.body && {
-      body: {
-        ...one.body,
-        looksAt(policy: Policy) {
-          asked.push(one.name);
-          return one.body!.looksAt(policy);
-        },
-      },
-    }),
-  }));
-  const { enter } = createWay(optionsOf([...DEFAULTS, ...noted], { meter: { unit: "tokens" } }));
-  asked.length = 0;
-  const request = new Request("https://api.example/", { method: "POST", body: "{}" });
-  await enter(new FetchPassage(request, () => new Response()));
-  expect(asked).toContain("meter");
-  expect(asked).not.toContain("rpc");
-});
-
-it("a body is read once, for every feature that looks at it, and goes on whole", async () => {
-  const seen: unknown[] = [];
-  const looking = (name: string, at: string): Feature => ({
-    name,
-    needs: ["body"],
-    isUsed: () => true,
-    body: {
-      looksAt: (policy) => policy.name === at,
-      read: (_, { json }) => void seen.push([name, json]),
-    },
-    around: () => ({}),
-  });
-  const features = [body, looking("delay", "all"), looking("once", "all"), looking("plans", "another")];
-  const { enter } = createWay(optionsOf(features));
-  const request = new Request("https://api.example/", { method: "POST", body: '{"a":1}' });
-  const answer = await enter(new FetchPassage(request, async (one) => new Response(await one.text())));
-  expect(await answer.text()).toBe('{"a":1}');
-  expect(seen).toEqual([
-    ["delay", { a: 1 }],
-    ["once", { a: 1 }],
-  ]);
 });

@@ -11,7 +11,6 @@ import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const CLIENT = "192.0.2.1";
 const WITHIN = { timeout: 15_000, interval: 100 };
-const put = (body: object) => ({ method: "PUT", body });
 
 async function start(timeoutMs: number) {
   const [region, document, counts] = await Promise.all([startPrivateRedis(), startPrivateRedis(), startPrivateRedis()]);
@@ -35,7 +34,7 @@ it("while a node of counts is away they are not told in part, and changes hold; 
   const { far, document, counts, gateway } = await start(1_000);
   const one = await gateway();
   const status = async () => (await one.fetch("/far", { address: CLIENT })).status;
-  const override = (body: object) => one.admin(`/overrides/${far}?key=${CLIENT}`, put(body));
+  const override = (body: object) => one.admin(`/overrides/${far}?key=${CLIENT}`, { method: "PUT", body });
   expect(await status()).toBe(200);
   for (const beside of [{}, { factor: 2 }]) {
     counts.slow(2_000);

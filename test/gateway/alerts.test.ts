@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
-import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { uniqueName } from "../support/gateway/gateway.ts";
 import { startWorkerd, type WorkerdWorker } from "../support/gateway/workerd.ts";
 
 const SECRET = "a secret of thirty-two characters";
@@ -75,15 +75,4 @@ it("one warning for each client and part, whichever isolates have seen it; signe
     ...{ resetAfterMs: expect.any(Number), at: expect.stringMatching(/^\d{4}-.*Z$/) },
   });
   expect(JSON.stringify([got, logs])).not.toMatch(/"ann"|"bob"/);
-});
-
-it("a policy with warn and no ALERT_URL is named in the log, and not in health", async () => {
-  const policies = [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1m" }], warn: [0.8] }];
-  const gateway = await startGateway({ policies, redis: null });
-  const { notes } = (await (await gateway.fetch("/.headgate/health")).json()) as { readonly notes: readonly string[] };
-  await vi.waitFor(
-    () => expect(gateway.logs.join()).toContain("policy api has warn, but ALERT_URL is not set"),
-    settled,
-  );
-  expect(notes.join()).not.toContain("warn");
 });

@@ -1,9 +1,8 @@
 // Tokens of refusals: what they tell operators, and what they tell everybody else.
 
 import { expect, it } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
-import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
 
 const FIELD = "Headgate-Explain";
 const limits = [
@@ -17,56 +16,30 @@ async function explain(gateway: AdminGateway, token: string) {
   return await gateway.admin(`/explain?token=${encodeURIComponent(token)}`);
 }
 
-it("one of a refused call names the tool and what it costs", async () => {
-  const policies = [{ name: "tools", match: { rpc: "*" }, cost: [{ tool: "search", cost: 2 }], limits }];
-  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
-  const body = '[{"id":1,"method":"tools/call","params":{"name":"search"}},{"id":2,"method":"ping"}]';
-  const refused = await gateway.fetch("/mcp", { method: "POST", body });
-  expect([refused.status, await refused.json()]).toMatchObject([429, [{ id: 1 }, { id: 2 }]]);
-  const told = await explain(gateway, refused.headers.get(FIELD)!);
-  expect(told.body).toMatchObject({ calls: ["tools/call search", "ping"], policies: [{ policy: "tools", cost: 3 }] });
-});
-
 it("a refusal carries one, and the operator sees policies, hashes, counts and instants of that decision", async () => {
   const shadow = { name: "tried", mode: "shadow", key: ["header:x-user"], limits: [{ limit: 1, window: "1h" }] };
   const policies = [{ name: "orders", limits }, shadow];
   const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on", REGION: "eu" } });
-  const ask = () => gateway.fetch("/v1/items?secret=1", { headers: { "X-User": "ann" } });
+  const ask = () =>
+    gateway.fetch("/v1/items?secret=1", { headers: { "X-User": "ann", Origin: "https://app.example" } });
   await gateway.admin("/overrides/orders?key=192.0.2.8", { method: "PUT", body: { exempt: true } });
   for (let i = 0; i < 2; i++) expect((await ask()).headers.get(FIELD)).toBeNull();
   const { body: counts } = await gateway.admin("/counts/orders?key=192.0.2.1");
 
-  const before = Date.now();
   const refused = await ask();
   const retryAfter = Number(refused.headers.get("Retry-After"));
   const token = refused.headers.get(FIELD)!;
   expect(refused.status).toBe(429);
   expect(token).toMatch(/^[\w-]{100,2048}$/);
+  expect(refused.headers.get("Access-Control-Expose-Headers")).toContain(FIELD);
 
   const { status, headers, body } = await explain(gateway, token);
   expect([status, headers.get("Cache-Control")]).toEqual([200, "no-store"]);
-  expect(body).toEqual({
-    ...{ event: "refused", at: expect.any(String) },
-    ...{ region: "eu", source: expect.stringMatching(/^(durable-object|cache)$/) },
+  expect(body).toMatchObject({
     policies: [
-      { policy: "orders", kind: "ip", key: counts.key, cost: 1 },
-      { policy: "tried", kind: "header:x-user", key: expect.stringMatching(/^[\w-]{22}$/), cost: 1, mode: "shadow" },
+      { policy: "orders", kind: "ip", key: counts.key },
+      { policy: "tried", kind: "header:x-user", mode: "shadow" },
     ],
-    limits: [
-      {
-        ...{ id: "orders-1", policy: "orders", limit: 2, per: "per 1h", remaining: 0 },
-        ...{ retryAfterMs: body.retryAfterMs, resetAfterMs: expect.any(Number) },
-      },
-      {
-        ...{ id: "orders-2", policy: "orders", limit: 10, per: "per 1m", remaining: 48 },
-        ...{ retryAfterMs: 0, resetAfterMs: expect.any(Number) },
-      },
-      {
-        ...{ id: "tried", policy: "tried", limit: 1, per: "per 1h", remaining: 0 },
-        ...{ retryAfterMs: expect.any(Number), resetAfterMs: expect.any(Number) },
-      },
-    ],
-    retryAfterMs: expect.any(Number),
     ...{ violated: ["orders-1"], shadow: ["tried"] },
     ...{ method: "GET", path: "/v1/items", version: 1 },
   });
@@ -77,8 +50,6 @@ it("a refusal carries one, and the operator sees policies, hashes, counts and in
   const { at: loggedAt, ...same } = logged[0];
   expect(same).toEqual(line);
   expect(Math.abs(Date.parse(loggedAt) - Date.parse(at))).toBeLessThan(1_000);
-  expect(Date.parse(body.at)).toBeGreaterThanOrEqual(before - 1_000);
-  expect(Date.parse(body.at)).toBeLessThanOrEqual(Date.now() + 1_000);
   expect(Math.ceil(body.retryAfterMs / 1000)).toBe(retryAfter);
 
   // The token alone opens nothing, and says nothing.
@@ -89,69 +60,6 @@ it("a refusal carries one, and the operator sees policies, hashes, counts and in
   // Two tokens of the same refusal have nothing in common but version and time.
   const other = Buffer.from((await ask()).headers.get(FIELD)!, "base64url").toString("latin1");
   expect(other.slice(5, 17)).not.toBe(bytes.slice(5, 17));
-});
-
-it("one that was altered, cut off or made elsewhere is refused, and so is nothing", async () => {
-  const policies = [{ name: "api", limits: [{ limit: 1, window: "1h" }] }];
-  const vars = { EXPLAIN: "on", KEY_SECRET: "the-key-secret-of-one" };
-  const [gateway, twin, foreign] = await Promise.all([
-    startAdmin({ ...OVER_OBJECT, policies, vars }),
-    startAdmin({ ...OVER_OBJECT, policies, vars }),
-    startAdmin({ ...OVER_OBJECT, policies, vars: { ...vars, KEY_SECRET: "the-key-secret-of-another" } }),
-  ]);
-  await gateway.fetch("/");
-  const token = (await gateway.fetch("/")).headers.get(FIELD)!;
-  // Any gateway with the same secret reads it.
-  expect((await explain(twin, token)).body).toMatchObject({ violated: ["api"] });
-  expect(await explain(foreign, token)).toMatchObject({
-    status: 400,
-    body: { detail: expect.stringContaining("another key secret") },
-  });
-
-  const bytes = Buffer.from(token, "base64url");
-  for (let at = 0; at < bytes.length; at++) {
-    const altered = Buffer.from(bytes);
-    altered[at]! ^= 1;
-    expect([at, (await explain(gateway, altered.toString("base64url"))).status]).toEqual([at, 400]);
-  }
-  const wrongs = ["", "x", "é", "A".repeat(40), `${token}AAAA`, token.slice(0, -4), token.slice(4), "A".repeat(5_000)];
-  for (const wrong of wrongs) {
-    expect([wrong, (await explain(gateway, wrong)).status]).toEqual([wrong, 400]);
-  }
-});
-
-it("a 503 while the store is away has one, which pages of another origin may read", async () => {
-  const policies = [{ name: uniqueName("deny"), onStoreFailure: "deny", limits }];
-  const gateway = await startAdmin({
-    ...{ policies, redis: { url: `http://127.0.0.1:${await freePort()}`, token: "none" } },
-    vars: { EXPLAIN: "on", KEY_SECRET: "a-secret-of-this-test", REDIS_TIMEOUT_MS: 250 },
-  });
-  const headers = { Origin: "https://app.example" };
-  const addresses = [1, 2, 3].map((i) => `192.0.2.${i}`);
-  const answers = await Promise.all(addresses.map((address) => gateway.fetch("/denied", { headers, address })));
-  const keys: string[] = [];
-  for (const answer of answers) {
-    const exposed = answer.headers.get("Access-Control-Expose-Headers");
-    expect([answer.status, exposed]).toEqual([503, expect.stringContaining(FIELD)]);
-    const { body } = await explain(gateway, answer.headers.get(FIELD)!);
-    expect(body).toMatchObject({ source: "fallback", limits: [], violated: [], version: null, path: "/denied" });
-    expect(body.failure).toMatch(/^[A-Z_]+$/);
-    keys.push(body.policies[0].key);
-  }
-  // Each its own client: three refusals at once are three decisions.
-  expect(new Set(keys).size).toBe(3);
-});
-
-it("a blocked client's 403 has one", async () => {
-  const policies = [{ name: "api", limits }];
-  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
-  const until = new Date(Date.now() + 3_600_000).toISOString();
-  await gateway.admin("/overrides/api?key=192.0.2.1", { method: "PUT", body: { block: true, until } });
-  const blocked = await gateway.fetch("/api");
-  expect(blocked.status).toBe(403);
-  const { body } = await explain(gateway, blocked.headers.get(FIELD)!);
-  expect(body).toMatchObject({ source: "live", policies: [{ policy: "api", kind: "ip" }], limits: [], version: 1 });
-  expect(body.retryAfterMs).toBeGreaterThan(3_500_000);
 });
 
 it("without EXPLAIN, and without an admin, there is no such field", async () => {

@@ -11,9 +11,6 @@ const POLICIES = [
   {
     name: "user",
     key: ["jwt:sub", "ip"],
-    plan: "jwt:org.plan",
-    plans: { pro: { user: 5 } },
-    exempt: ["198.51.100.0/24"],
     limits: [{ limit: 2, window: "1h" }],
   },
 ];
@@ -25,12 +22,12 @@ function tokenFor(sub: string, more: object = {}, by = pair): string {
 
 let last = 0;
 /** Each request comes from an address of its own. */
-async function ask({ fetch }: Gateway, token: string, path = "/"): Promise<Response> {
-  return await fetch(path, { headers: { Authorization: `Bearer ${token}` }, address: `192.0.2.${++last}` });
+async function statusOf({ fetch }: Gateway, token: string): Promise<number> {
+  const headers = { Authorization: `Bearer ${token}` };
+  return (await fetch("/", { headers, address: `192.0.2.${++last}` })).status;
 }
-const statusOf = async (gateway: Gateway, token: string) => (await ask(gateway, token)).status;
 
-it("a person has one count at all addresses, with the plan of the token; the first requests fetch the keys once", async () => {
+it("a person has one count at all addresses; the first requests fetch the keys once", async () => {
   const server = await startKeyServer((response) => setTimeout(() => withKeys(jwkOf(pair))(response), 100));
   const IDENTITY = { jwks: server.url, issuer: ISSUER, audience: AUDIENCE };
   const gateway = await startGateway({ policies: POLICIES, redis: null, counts: true, vars: { IDENTITY } });
@@ -42,20 +39,5 @@ it("a person has one count at all addresses, with the plan of the token; the fir
   // Another token of the same person.
   expect(await statusOf(gateway, tokenFor("ann", { jti: "2" }))).toBe(429);
   expect(await statusOf(gateway, tokenFor("bob"))).toBe(200);
-  const pro = await ask(gateway, tokenFor("cleo", { org: { plan: "pro" } }));
-  expect(pro.headers.get("RateLimit-Policy")).toBe('"user";q=5;w=3600');
-  const left = await ask(gateway, ann, "/.headgate/limits/me?method=GET&path=/");
-  expect(await left.json()).toMatchObject({ limits: [{ id: "user", remaining: 0 }] });
-
-  const forged = tokenFor("ann", {}, pairOf("one", "ES256"));
-  expect([await statusOf(gateway, forged), await statusOf(gateway, "opaque")]).toEqual([200, 200]);
-  expect(gateway.logs.map((line) => JSON.parse(line))).toContainEqual(
-    expect.objectContaining({
-      event: "token-unverified",
-      code: "ERR_JWS_SIGNATURE_VERIFICATION_FAILED",
-      issuer: ISSUER,
-    }),
-  );
-  expect(gateway.logs.join("\n")).not.toContain(forged.split(".")[2]);
   expect(server.asked()).toBe(1);
 });

@@ -50,20 +50,3 @@ it.each(["strict", "leased"])("a client that resets in the middle of an ask is c
   expect(performance.now() - start).toBeLessThan(9_000);
   await expect.poll(() => charged(redis, name), PATIENCE).toBe(1 + 1 + 5);
 });
-
-it("loses no unit of a crowd that resets in the middle of an ask for all of them", async () => {
-  const { redis, rest, calls, slow } = await startPrivateRedis();
-  const name = uniqueName("crowd");
-  const gateway = await startGateway({ redis: rest, policies: [{ name, limits: [LIMIT], consistency: "leased" }] });
-  expect(new Set((await burst(gateway, 30)).map(({ status }) => status))).toEqual(new Set([200]));
-  await expect.poll(() => charged(redis, name), PATIENCE).toBe(30);
-  slow(150);
-
-  const before = calls.length;
-  const gone = expect.poll(() => calls.length, PATIENCE).toBeGreaterThan(before);
-  await Promise.all(Array.from({ length: 20 }, () => leave(gateway, gone)));
-  expect((await burst(gateway, 10)).map(({ status }) => status)).toEqual(new Array(10).fill(200));
-
-  // The 20 abandoned requests were decided and charged once each. Units that were leased beside them are back.
-  await expect.poll(() => charged(redis, name), PATIENCE).toBe(30 + 20 + 10);
-});

@@ -30,23 +30,19 @@ async function startSocketOrigin(handle: Handle) {
 }
 
 /** One socket at a time. */
-async function start(handle: Handle, more: { limits?: object[]; others?: object[] } = {}) {
+async function start(handle: Handle) {
   const origin = await startSocketOrigin(handle);
   const name = uniqueName("sockets");
-  const { limits = [{ ...atATime(1), sockets: "open" }], others } = more;
-  const policies = [
-    { name, key: ["global"], limits },
-    ...(others ? [{ name: `${name}-b`, key: ["global"], limits: others }] : []),
-  ];
+  const policies = [{ name, key: ["global"], limits: [{ ...atATime(1), sockets: "open" }] }];
   const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
-  const open = async (protocols: string[] = [], options: object = {}) => {
-    const socket = new WebSocket(gateway.url.href.replace("http", "ws"), protocols, options);
+  const open = async (protocols: string[] = []) => {
+    const socket = new WebSocket(gateway.url.href.replace("http", "ws"), protocols);
     onTestFinished(() => socket.terminate());
     socket.on("error", () => {});
     const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
     return { socket, handshake, closed: once(socket, "close") };
   };
-  return { name, origin, gateway, slots: watchSlots(name), open };
+  return { name, gateway, slots: watchSlots(name), open };
 }
 
 const socketUnder = (client: WebSocket) => (client as unknown as { _socket: Socket })._socket;
@@ -111,50 +107,5 @@ describe("an open WebSocket", () => {
     socket.send("leave");
     expect((await closed)[0]).toBe(expected);
     await slots.free();
-  });
-
-  it("keeps its slot longer than the slot's timeout, and frees at its handshake what another policy says", async () => {
-    const { slots, open } = await start(echo, {
-      limits: [{ ...atATime(1, "1s"), sockets: "open" }],
-      others: [atATime(1)],
-    });
-    const { socket } = await open();
-    const held = await slots.lostAtMs();
-    await expect.poll(() => slots.held()).toBe(1);
-    await slots.clockReaches(Math.min(...held) + 1_000);
-    expect(await slots.held()).toBe(1);
-    socket.send("still here");
-    expect(String((await told(socket))[0])).toBe("still here");
-    socket.close();
-    await slots.free();
-  });
-
-  describe("that is sent more than 4 MiB while it sends nothing", () => {
-    const MEBIBYTE = Buffer.alloc(2 ** 20);
-
-    it("is closed with 1013, and so is its other side", async () => {
-      const told = Promise.withResolvers<number>();
-      const { slots, open } = await start((peer) => {
-        peer.on("close", (code) => told.resolve(code));
-        for (let i = 0; i < 5; i++) peer.send(MEBIBYTE);
-      });
-      const { socket, closed } = await open();
-      let received = 0;
-      socket.on("message", () => received++);
-      expect((await closed)[0]).toBe(1013);
-      expect([await told.promise, received]).toEqual([1013, 4]);
-      await slots.free();
-    });
-
-    it("stays open if it answers, and is told all of it", async () => {
-      let asked = 0;
-      const { open } = await start((peer) => peer.on("message", () => peer.send(MEBIBYTE, () => asked++)));
-      const { socket } = await open();
-      for (let i = 0; i < 6; i++) {
-        socket.send("more");
-        expect((await told(socket))[0]).toHaveLength(2 ** 20);
-      }
-      expect(asked).toBe(6);
-    });
   });
 });

@@ -24,19 +24,15 @@ const CALLER = `export default {
   },
 };`;
 
-async function startService(
-  policies: readonly object[],
-  vars: Record<string, string> = { REGION: "eu" },
-  redis: { url: string; token: string } = { url: inject("restUrl"), token: inject("restToken") },
-) {
+async function startService(policies: readonly object[], vars: Record<string, string> = { REGION: "eu" }) {
   const gateway = {
     name: "gateway",
     code: readFileSync(join(inject("workerDirectory"), "worker.js"), "utf8"),
     bindings: {
       POLICIES: policies,
       ...vars,
-      UPSTASH_REDIS_REST_URL: redis.url,
-      UPSTASH_REDIS_REST_TOKEN: redis.token,
+      UPSTASH_REDIS_REST_URL: inject("restUrl"),
+      UPSTASH_REDIS_REST_TOKEN: inject("restToken"),
       REDIS_TIMEOUT_MS: 10_000,
     },
   };
@@ -59,39 +55,21 @@ it("takes, looks and resets, under one policy or several at once", async () => {
   ]);
   const both = [{ policy: user, key: "ann" }, { policy: site }];
 
-  expect((await call("take", both, { cost: 3 })).value).toMatchObject({
-    allowed: true,
-    source: "redis",
-    remaining: 2,
-    retryAfterMs: 0,
-    limits: [
-      { limit: { id: user }, remaining: 2 },
-      { limit: { id: site }, remaining: 97 },
-    ],
-  });
-  const refused = (await call("take", both, { cost: 3 })).value;
-  expect(refused).toMatchObject({ allowed: false, remaining: 2 });
-  expect(refused!.retryAfterMs).toBeGreaterThan(0);
+  const taken = (await call("take", both, { cost: 3 })).value;
+  expect(taken).toMatchObject({ allowed: true, source: "redis", limits: [{ remaining: 2 }, { remaining: 97 }] });
+  const retryAfterMs = expect.any(Number);
+  expect((await call("take", both, { cost: 3 })).value).toMatchObject({ allowed: false, remaining: 2, retryAfterMs });
   expect((await call("peek", site)).value).toMatchObject({ allowed: true, remaining: 97 });
   expect(await call("reset", user, { key: "ann" })).toEqual({});
   expect((await call("peek", user, { key: "ann", cost: 5 })).value).toMatchObject({ allowed: true, remaining: 5 });
 });
 
-it("refuses misuse as the limiter does, and concurrency limits, whose slots it could not give back", async () => {
-  const [user, slots] = [uniqueName("user"), uniqueName("slots")];
-  const call = await startService([
-    { name: user, limits: [{ limit: 5, window: "1h" }] },
-    { name: slots, limits: [{ algorithm: "concurrency", limit: 1 }] },
-  ]);
-  // test/adapters/options.test.ts has every mistake.
-  const message = expect.stringContaining("expected at most 1000 keys");
-  const many = Array.from({ length: 1_001 }, (_, i) => ({ policy: user, key: `${i}` }));
-  for (const method of ["take", "peek", "reset"]) {
-    expect(await call(method, many)).toMatchObject({ name: "TypeError", message });
-  }
+it("refuses concurrency limits, whose slots it could not give back", async () => {
+  const slots = uniqueName("slots");
+  const call = await startService([{ name: slots, limits: [{ algorithm: "concurrency", limit: 1 }] }]);
+  const message = expect.stringContaining("concurrency");
   for (const policy of [slots, [{ policy: slots, key: "a" }]]) {
-    const { name, message } = await call("take", policy, { key: "a" });
-    expect([name, message]).toEqual(["TypeError", expect.stringContaining("concurrency")]);
+    expect(await call("take", policy, { key: "a" })).toMatchObject({ name: "TypeError", message });
   }
   expect((await call("peek", slots, { key: "a" })).value).toMatchObject({ allowed: true });
 });
@@ -120,11 +98,4 @@ it("refuses keys that are no text: objects could be made to look like another's"
     name: "TypeError",
     message: expect.stringContaining("one of ip, anonymous"),
   });
-});
-
-it("says no more than that the gateway is misconfigured", async () => {
-  const call = await startService([{ name: "NOT A NAME", limits: [] }]);
-  const { message } = await call("take", "api", { key: "a" });
-  expect(message).toContain("misconfigured");
-  expect(message).not.toContain("NOT A NAME");
 });

@@ -100,6 +100,13 @@ it("takes, reserves and settles through any of several gateways", async () => {
     expect(leftMs).toBeGreaterThan(600_000);
     expect(leftMs).toBeLessThanOrEqual(660_000);
   }
+
+  // Who settles remembers no refusal of what has come back.
+  const last = await one.take({ policy: "api", key: "ann", cost: 6, reserve: true });
+  const next = async () => (await one.take({ policy: "api", key: "ann" })).status;
+  expect(await next()).toBe(429);
+  await one.settle((last.data as { reservation: string }).reservation, 5);
+  expect([await next(), await next()]).toEqual([200, 429]);
 });
 
 it("while the store is down, each policy decides as it says, and nothing can be settled", async () => {

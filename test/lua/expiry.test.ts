@@ -100,18 +100,20 @@ it("sets it with every charge of a token bucket, to when it is full again, and l
   expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
 });
 
-it("sets it when the bucket is another than the last one charged", async () => {
+it.each<[string, row: (newest: number) => number[], counts: [number, number], spans: number]>([
+  ["the bucket is another than the last one charged", (newest) => [newest - 1, 3, 0], [1, 3], 2],
+  ["what was charged in this bucket has been given back", (newest) => [newest, 0, 3], [1, 3], 2],
+  [
+    "another configuration's record lasts longer",
+    (newest) => [newest, 3, 0, idOf(windowOf(2)), newest, 3, 0, 0],
+    [4, 0],
+    3,
+  ],
+])("sets it when %s", async (_what, row, counts, spans) => {
   const newest = Math.floor(Date.now() / BUCKET_MS);
-  await redis.set(key, encodeRow([idOf(windowOf()), newest - 1, 3, 0]), "PX", SHORT_MS);
-  expect(await take([windowOf()])).toMatchObject({ 2: newest, 3: 1, 4: 3 });
-  await expectExpiry(newest, 2);
-});
-
-it("sets it when what was charged in this bucket has been given back", async () => {
-  const newest = Math.floor(Date.now() / BUCKET_MS);
-  await redis.set(key, encodeRow([idOf(windowOf()), newest, 0, 3]), "PX", SHORT_MS);
-  await take([windowOf()]);
-  await expectExpiry(newest, 2);
+  await redis.set(key, encodeRow([idOf(windowOf()), ...row(newest)]), "PX", SHORT_MS);
+  expect((await take([windowOf()])).slice(2)).toEqual([newest, ...counts]);
+  await expectExpiry(newest, spans);
 });
 
 it("sets it to the latest when only one of several limits moves it", async () => {
@@ -123,13 +125,6 @@ it("sets it to the latest when only one of several limits moves it", async () =>
   await take([longer, windowOf()]);
   const latestMs = Math.max((ofLonger + 2) * longer.bucketMs, (newest + 2) * BUCKET_MS);
   await expectExpiry(latestMs / BUCKET_MS, 0);
-});
-
-it("sets it for as long as another configuration's record lasts", async () => {
-  const newest = Math.floor(Date.now() / BUCKET_MS);
-  await redis.set(key, encodeRow([idOf(windowOf()), newest, 3, 0, idOf(windowOf(2)), newest, 3, 0, 0]), "PX", SHORT_MS);
-  expect(await take([windowOf()])).toMatchObject({ 3: 4 });
-  await expectExpiry(newest, 3);
 });
 
 it.each([Flag.chargeAnyway, Flag.giveBack])("sets it under flag %i", async (flag) => {

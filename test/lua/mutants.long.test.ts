@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, describe, expect, inject, it } from "vites
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { CASES, fixedCases } from "../support/parity/fixed-cases.ts";
 import { mutatedFiles } from "../support/parity/mutants.ts";
-import { isOneToken, mutate } from "../support/parity/mutate.ts";
+import { mutantsOf } from "../support/parity/mutate.ts";
 import type { ParityCase, ParityName } from "../support/parity/parity-case.ts";
 import { type PlannedStep, planCase } from "../support/parity/parity-plan.ts";
 import { firstDifference } from "../support/parity/parity-run.ts";
@@ -91,10 +91,9 @@ it("has mutants of every file of the decision", () => {
   expect(mutatedFiles.map(({ file }) => `${file}.lua`).sort()).toEqual(files.sort());
 });
 
-describe.each(mutatedFiles)("kills one-token edits of $file:", ({ file, cases, edits }) => {
-  it.each(edits)("%s → %s", async (...edit) => {
-    expect(isOneToken(edit)).toBe(true);
-    const killer = await killerOf(mutate(file, edit), cases);
+describe.each(mutatedFiles)("kills one-token edits of $file:", (mutated) => {
+  it.each(mutantsOf(mutated))("$title", async ({ script }) => {
+    const killer = await killerOf(script, mutated.cases);
     assert(killer !== undefined, "no case shows a difference");
     await expectNoDifference(killer);
   });

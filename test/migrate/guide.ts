@@ -1,14 +1,12 @@
 // Reads the programs of docs/migrate out of the Markdown and runs them unchanged.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
-import { inject, onTestFinished, vi } from "vitest";
+import { inject, vi } from "vitest";
 import { folderWith } from "../support/folder.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { bundled, ON_NODE, serverOf } from "../support/programs.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -48,23 +46,8 @@ export function membersOf(declarations: string, start: string, indent: string): 
   return [...body.matchAll(new RegExp(`^${indent}(?:readonly )?(\\w+)\\??[:(]`, "gm"))].map(([, name]) => name!);
 }
 
-/** The program bundled into one JavaScript file, in a folder that is removed after the test. */
-async function bundled(contents: string): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: { contents, loader: "ts", resolveDir: ROOT },
-    alias: {
-      "headgate/express": join(ROOT, "src/adapters/express.ts"),
-      "headgate/hono": join(ROOT, "src/adapters/hono.ts"),
-      headgate: join(ROOT, "src/index.ts"),
-    },
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    write: false,
-  });
-  return join(folderWith({ "program.mjs": outputFiles[0]!.text }), "program.mjs");
-}
+/** The program as one JavaScript file, in a folder that is removed after the test. */
+const fileOf = async (code: string) => join(folderWith({ "program.mjs": await bundled(code, ON_NODE) }), "program.mjs");
 
 /** Bindings that name the Redis of the tests, with a timeout for a busy machine. */
 export async function redisBindings() {
@@ -90,7 +73,7 @@ async function withoutKeyLocking(): Promise<string> {
 /** Starts a program whose default export is a Worker or a Hono app. */
 export async function startWorker(code: string): Promise<Send> {
   const env = await redisBindings();
-  const file = await bundled(code);
+  const file = await fileOf(code);
   // On Workers, the edge says who the client is.
   vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
   const program = (await import(pathToFileURL(file).href)) as {
@@ -102,42 +85,14 @@ export async function startWorker(code: string): Promise<Send> {
     await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);
 }
 
-/** Runs before a program, which listens on any free port: tells the test which one that is. */
-const TELL_PORT = `
-  import { Server } from "node:net";
-  const { listen } = Server.prototype;
-  Server.prototype.listen = function (...args) {
-    this.once("listening", () => process.send(this.address().port));
-    return listen.apply(this, args);
-  };
-`;
-
 /** Starts a program that listens on `PORT` and prints that it does. @returns its address. */
 export async function startServer(code: string): Promise<string> {
-  const [file, redis] = await Promise.all([bundled(code), redisBindings()]);
-  const env = { PORT: "0", REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...redis };
-  const before = `data:text/javascript,${encodeURIComponent(TELL_PORT)}`;
-  const child = spawn(process.execPath, ["--import", before, file], {
-    env,
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
-  });
-  onTestFinished(() => ended(child));
-  const told = once(child, "message");
-  const listening = once(child.stdout!, "data");
-  const [said] = (await Promise.race([listening, once(child, "exit")])) as [unknown];
-  if (String(said).trim() !== "listening") throw new Error(`expected the program to listen, found: ${String(said)}`);
-  return `http://127.0.0.1:${(await told)[0]}`;
+  const env = { REDIS_URL: inject("redisUrl"), NODE_ENV: "production", ...(await redisBindings()) };
+  return `http://${await serverOf(await fileOf(code), env)}`;
 }
 
 export function sendTo(url: string): Send {
   return (headers = {}) => fetch(url, { headers });
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  const exit = once(child, "exit");
-  child.kill();
-  await exit;
 }
 
 const HOUR_MS = 3_600_000;

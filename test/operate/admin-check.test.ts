@@ -34,7 +34,6 @@ describe("documents that may be written", () => {
     ["empty", {}],
     ["as GET gives it", { version: 7, secret: OWN_SECRET, ignored: [] }],
     ["modes and numbers", { policies: { api: { mode: "shadow", limits: { "api-1": 1, "api-2": 1e9 } }, login: {} } }],
-    ["the largest number of a month", { policies: { month: { limits: { month: 3_362_902 } } } }],
     [
       "overrides of every kind",
       {
@@ -76,8 +75,6 @@ describe("mistakes in a document", () => {
     // As the message names the known ones.
     [{ "policies and overrides": {} }, "policies and overrides", DOCUMENT, UNKNOWN],
     [{ secret: "my secret" }, "secret", FINGERPRINT, HIDDEN],
-    [{ secret: 5 }, "secret", FINGERPRINT, HIDDEN],
-    [{ policies: { "a.b.c": {} } }, "policies.a.b.c", NAME, '"a.b.c"'],
     [{ policies: { toString: {} } }, "policies.toString", NAME, '"toString"'],
     [{ policies: JSON.parse('{"__proto__":{}}') }, "policies.__proto__", NAME, '"__proto__"'],
     [{ policies: { api: null } }, "policies.api", "a table { mode, limits }", "null"],
@@ -91,18 +88,16 @@ describe("mistakes in a document", () => {
 
   it.each<[change: object, path: string, expected: string, found: string]>([
     [{ mode: "off" }, "mode", '"enforce" or "shadow"', '"off"'],
-    [{ mode: null }, "mode", '"enforce" or "shadow"', "null"],
     [{ key: ["global"] }, "key", "only the fields mode, limits", UNKNOWN],
     [{ limits: {} }, "limits", TABLE, "{}"],
     [{ limits: [5] }, "limits", TABLE, "[5]"],
-    [{ limits: null }, "limits", TABLE, "null"],
     [{ limits: { login: 5 } }, "limits.login", "the id of a limit of api: api-1, api-2", '"login"'],
     [{ limits: { "api-2": 0 } }, "limits.api-2", `${NUMBER}${BLOCK}`, "0"],
   ])("of a policy: %j", (change, path, expected, found) => {
     expect(check({ policies: { api: change } })).toEqual(one(`policies.api.${path}`, expected, found));
   });
 
-  it.each(["", null, "5", 1.5, -5, 1_000_000_001])("%j is not the number of a limit", (number) => {
+  it.each(["5", 1.5, -5, 1_000_000_001])("%j is not the number of a limit", (number) => {
     const document = { policies: { login: { limits: { login: number } } } };
     expect(check(document)).toEqual(one("policies.login.limits.login", NUMBER, JSON.stringify(number)));
   });
@@ -110,7 +105,6 @@ describe("mistakes in a document", () => {
   it.each<[fields: object, path: string, expected: string, found: string]>([
     [{ policy: undefined }, ".policy", NAME, "nothing"],
     [{ policy: "gone" }, ".policy", NAME, '"gone"'],
-    [{ policy: ["api"] }, ".policy", NAME, '["api"]'],
     [{ kind: "" }, ".kind", "the kind of the key", '""'],
     [{ key: undefined }, ".key", KEY, "nothing"],
     [{ key: "203.0.113.7" }, ".key", KEY, HIDDEN],
@@ -122,7 +116,6 @@ describe("mistakes in a document", () => {
     [{ limits: { "api-1": 0 } }, ".limits.api-1", `${NUMBER}${BLOCK}`, "0"],
     [{ factor: 0 }, ".factor", "a number above 0", "0"],
     [{ factor: "2" }, ".factor", "a number above 0", '"2"'],
-    [{ factor: null }, ".factor", "a number above 0", "null"],
     [{ factor: 1e7 }, ".factor", OF_FACTOR, "10000000"],
     [{ plan: "pro" }, ".plan", "no plan: the policy has none", '"pro"'],
     [{ policy: "slots", plan: "team" }, ".plan", "one of the policy's plans pro", '"team"'],
@@ -130,12 +123,9 @@ describe("mistakes in a document", () => {
     [{ policy: "slots", plan: "pro", factor: 3e7 }, ".factor", OF_FACTOR, "30000000"],
     [{ exempt: false }, ".exempt", "true, or no such field", "false"],
     [{ block: "true" }, ".block", "true, or no such field", '"true"'],
-    [{ until: "tomorrow" }, ".until", UNTIL, '"tomorrow"'],
     [{ until: "2026-12-01T00:00:00" }, ".until", UNTIL, '"2026-12-01T00:00:00"'],
     [{ until: "2026-11-31T00:00:00Z" }, ".until", UNTIL, '"2026-11-31T00:00:00Z"'],
-    [{ until: 1_800_000_000_000 }, ".until", UNTIL, "1800000000000"],
     [{ note: "" }, ".note", "a string of 1 to 500 characters", '""'],
-    [{ note: 5 }, ".note", "a string of 1 to 500 characters", "5"],
     [{ untill: "x" }, ".untill", "only the fields limits, factor, plan, exempt, block, until, note", UNKNOWN],
   ])("of an override: %j", (fields, path, expected, found) => {
     expect(check({ overrides: [ann({ block: true, ...fields })] })).toEqual(
@@ -171,21 +161,11 @@ describe("mistakes in a document", () => {
 
   it("all are told at once, in the order of the document", () => {
     const policies = { gone: {}, api: { mode: "off", limits: { "api-1": 0, x: 1 } } };
-    const overrides = [ann({ factor: -1, until: "x" }), null, { policy: "api", kind: 5, key: "raw", note: "" }];
-    expect(check({ policies, overrides, more: 1 }).map(({ path }) => path)).toEqual([
-      "more",
-      "policies.gone",
-      "policies.api.mode",
-      "policies.api.limits.api-1",
-      "policies.api.limits.x",
-      "overrides[0].factor",
-      "overrides[0].until",
-      "overrides[1]",
-      "overrides[2].kind",
-      "overrides[2].key",
-      "overrides[2]",
-      "overrides[2].note",
-    ]);
+    const overrides = [ann({ factor: -1, until: "x" }), null];
+    const found = check({ policies, overrides, more: 1 }).map(({ path }) => path);
+    const ofApi = ["mode", "limits.api-1", "limits.x"].map((path) => `policies.api.${path}`);
+    const ofAnn = ["overrides[0].factor", "overrides[0].until", "overrides[1]"];
+    expect(found).toEqual(["more", "policies.gone", ...ofApi, ...ofAnn]);
   });
 
   it.each<[string, unknown]>([
@@ -212,20 +192,6 @@ it("no message repeats a raw key, nor a secret", () => {
     expect(JSON.stringify(mistakes)).not.toContain(raw);
   }
   expect(JSON.stringify(checkOverride(raw, "", policyOf("api")))).not.toContain(raw);
-});
-
-describe("one override or policy alone", () => {
-  it("names its fields without a place before them", () => {
-    const override = { factor: 0, limits: { x: 1 }, key: ANN };
-    expect(checkOverride(override, "", policyOf("api")).map(({ path }) => path)).toEqual([
-      "key",
-      "factor",
-      "limits.x",
-      "factor",
-    ]);
-    expect(checkOverride({}, "", policyOf("api"))).toEqual(one("", EFFECTS, "none of them"));
-    expect(checkOverride({ block: true }, "", policyOf("api"))).toEqual([]);
-  });
 });
 
 describe("a policy in dollars", () => {

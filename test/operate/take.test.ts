@@ -107,34 +107,19 @@ describe("a take", () => {
     ]);
   });
 
-  it("counts as the requests of that kind, with plan, once and region", async () => {
-    const { take, fetch, left } = programOf({ REGION: "eu" });
-    await fetch("/", { headers: { "CF-Connecting-IP": "192.0.2.9" } });
-    expect((await take({ policy: "api", kind: "ip", key: "192.0.2.9", peek: true })).body.remaining).toBe(4);
-    expect(await left("api", "192.0.2.9")).toBe(5);
-    expect((await take({ policy: "api", key: "ann", plan: "pro" })).body.remaining).toBe(49);
-    const repeated = { policy: "late", key: "ann", once: "order-7" };
-    expect([(await take(repeated)).status, (await take(repeated)).status]).toEqual([200, 200]);
-    expect((await take({ ...repeated, once: "order-8" })).status).toBe(429);
-    expect((await take({ policy: "here", key: "ann" })).status).toBe(200);
-    expect((await take({ policy: "here", key: "ann" })).status).toBe(429);
-    expect((await take({ policy: "here", key: "ann", region: "na" })).status).toBe(200);
-  });
-
-  it("of several policies counts under all or none; in shadow none refuses; a delay is told", async () => {
+  it("of several policies counts under all or none; a delay is told", async () => {
     const { take, left } = programOf();
     const both = { takes: [{ policy: "api", key: "ann", cost: 4 }, { policy: "all" }] };
     expect((await take(both)).body.limits.map(({ id }: { id: string }) => id)).toEqual(["api", "all"]);
-    expect((await take(both)).status).toBe(429);
-    expect((await take({ policy: "all", peek: true })).body.remaining).toBe(99);
-    expect(await left("api", "ann")).toBe(1);
-    for (let i = 0; i < 2; i++) expect((await take({ policy: "tried", key: "ann" })).body.limits).toEqual([]);
+    expect([(await take(both)).status, await left("api", "ann")]).toEqual([429, 1]);
     await take({ policy: "slow", key: "ann" });
     const delayed = await take({ policy: "slow", key: "ann" });
-    expect([delayed.status, delayed.body.delayMs]).toEqual([200, 1_000]);
-    expect(isA("Decision", delayed.body)).toEqual([]);
+    expect([delayed.status, delayed.body.delayMs, isA("Decision", delayed.body)]).toEqual([200, 1_000, []]);
   });
 
+  const A = { policy: "api", key: "a" };
+  const COST = "cost: expected an integer from 0 to 1000000000; found";
+  const SEVERAL = "there is no such member. Expected";
   it.each<[unknown, string]>([
     [[], "The body: expected an object, found []."],
     [{}, "policy: expected a text of at least 1 character; found nothing."],
@@ -144,54 +129,23 @@ describe("a take", () => {
       { policy: "api", key: "" },
       "key: expected a text, or a list with a text for each part of a combined kind; found a value that is not shown.",
     ],
-    [{ policy: "api", key: "a", cost: -1 }, "cost: expected an integer from 0 to 1000000000; found -1."],
-    [
-      '{ "policy": "api", "key": "a", "cost": 1e400 }',
-      "cost: expected an integer from 0 to 1000000000; found Infinity.",
-    ],
-    [{ policy: "api", key: "a", cost: "1" }, 'cost: expected an integer from 0 to 1000000000; found "1".'],
-    [
-      { policy: "api", key: "a", limits: { api: 9 } },
-      "limits: there is no such member. Expected policy, key, kind, cost, plan, once, region, peek, reserve.",
-    ],
-    [
-      { policy: "api", key: "a", kind: "bearer" },
-      'expected kind to be one of ip, anonymous under policy api; found "bearer".',
-    ],
-    [{ policy: "api", key: "a", kind: "ip" }, "expected the key of kind ip to be an IPv4 or IPv6 address."],
+    [{ ...A, cost: -1 }, `${COST} -1.`],
+    ['{ "policy": "api", "key": "a", "cost": 1e400 }', `${COST} Infinity.`],
+    [{ ...A, cost: "1" }, `${COST} "1".`],
+    [{ ...A, limits: { api: 9 } }, `limits: ${SEVERAL} policy, key, kind, cost, plan, once, region, peek, reserve.`],
+    [{ ...A, kind: "bearer" }, 'expected kind to be one of ip, anonymous under policy api; found "bearer".'],
+    [{ ...A, kind: "ip" }, "expected the key of kind ip to be an IPv4 or IPv6 address."],
     [
       { policy: "here", key: "a", region: "a b" },
       'region: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "a b".',
     ],
     [{ takes: [] }, "takes: expected a list of 1 to 16 objects; found []."],
+    [{ takes: [A, { policy: "all", peek: true }] }, `takes[1].peek: ${SEVERAL} policy, key, kind, cost, plan, once.`],
+    [{ takes: [A, A] }, "the same policy and key twice."],
+    [{ policy: "api", takes: [A] }, `policy: ${SEVERAL} region, peek, reserve, takes.`],
+    [{ ...A, peek: true, reserve: true }, "peek: expected no peek beside reserve: a peek counts nothing."],
     [
-      {
-        takes: [
-          { policy: "api", key: "a" },
-          { policy: "all", peek: true },
-        ],
-      },
-      "takes[1].peek: there is no such member. Expected policy, key, kind, cost, plan, once.",
-    ],
-    [
-      {
-        takes: [
-          { policy: "api", key: "a" },
-          { policy: "api", key: "a" },
-        ],
-      },
-      "the same policy and key twice.",
-    ],
-    [
-      { policy: "api", takes: [{ policy: "api", key: "a" }] },
-      "policy: there is no such member. Expected region, peek, reserve, takes.",
-    ],
-    [
-      { policy: "api", key: "a", peek: true, reserve: true },
-      "peek: expected no peek beside reserve: a peek counts nothing.",
-    ],
-    [
-      { policy: "late", key: "a", once: "b", reserve: true },
+      { ...A, once: "b", reserve: true },
       "once: expected no once beside reserve: a repeat would have nothing to settle.",
     ],
     [
@@ -218,20 +172,7 @@ describe("a take", () => {
     expect((await take(new Blob([latin1]))).status).toBe(400);
   });
 
-  it("of a banned client names the ban in its body only", async () => {
-    vi.useFakeTimers({ now: NOW_MS });
-    const ban = { after: 1, within: "10m", for: ["10m"] };
-    const { take } = programOf({ POLICIES: [{ ...POLICIES[0], ban }] });
-    await take({ policy: "api", key: "ann", cost: 5 });
-    await take({ policy: "api", key: "ann" });
-    // Refusals are reported once a second.
-    await vi.advanceTimersByTimeAsync(1_000);
-    const { status, body, headers } = await take({ policy: "api", key: "ann" });
-    expect([status, body.limits[0].id, headers.get("RateLimit-Policy")]).toEqual([429, "api-ban", '"api";q=5;w=3600']);
-    expect(isA("Decision", body)).toEqual([]);
-  });
-
-  it("of a blocked client is 403, and is counted by the numbers of the live document", async () => {
+  it("of a blocked client is 403", async () => {
     const admin = "a-token-of-admins-with-32-letters-";
     const { take, fetch } = programOf({ ADMIN_TOKEN: admin, LIVE_REFRESH: "30s" });
     const change = (method: string, path: string, body: object) =>
@@ -244,8 +185,6 @@ describe("a take", () => {
     const { status, body, headers } = await take({ policy: "api", key: "bob" });
     expect([status, body.outcome, headers.get("X-Should-Retry")]).toEqual([403, "blocked", "false"]);
     expect(isA("Decision", body)).toEqual([]);
-    await change("PATCH", "/policies/api", { limits: { api: 9 } });
-    expect((await take({ policy: "api", key: "ann" })).body).toMatchObject({ remaining: 8, limits: [{ limit: 9 }] });
   });
 });
 
@@ -340,7 +279,7 @@ describe("a reservation", () => {
     expect(await program.left("api", "ann")).toBe(left);
   });
 
-  it("of several policies is settled for all of them, or by their names", async () => {
+  it("of several policies is settled by their names", async () => {
     const program = programOf();
     const takes = [
       { policy: "api", key: "ann", cost: 4 },
@@ -362,12 +301,6 @@ describe("a reservation", () => {
       await program.left("api", "ann"),
       (await program.take({ policy: "all", peek: true })).body.remaining,
     ]).toEqual([4, 90]);
-    const two = await reserve(program, { takes: takes.slice(0, 2) });
-    await program.settle(two.reservation, 2);
-    expect([
-      await program.left("api", "ann"),
-      (await program.take({ policy: "all", peek: true })).body.remaining,
-    ]).toEqual([2, 88]);
   });
 
   it("of dollars counts in hundred-thousandths, reserves half of the limit at most, and asks no overflow", async () => {

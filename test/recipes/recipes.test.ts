@@ -11,35 +11,22 @@
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { type BuildOptions, build } from "esbuild";
 import { parse } from "smol-toml";
 import { expect, it, onTestFinished } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
-import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
 import { type Block, blocksOf, commandsOf, FIRST_PAGES, RECIPES, ROOT, read } from "../docs/markdown.ts";
 import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
 import { type Compatibility, startWorkerd } from "../support/gateway/workerd.ts";
+import { bundled, ON_NODE, serverOf } from "../support/programs.ts";
 import { SURROUNDINGS } from "./surroundings.ts";
 
-/** The entries of the package, as their sources. */
-const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-  readonly exports: Readonly<Record<string, { readonly default: string }>>;
-};
-const ENTRIES = Object.fromEntries(
-  Object.entries(exports).map(([entry, file]) => [
-    entry.replace(".", "headgate"),
-    join(ROOT, file.default.replace("./dist/", "src/").replace(/\.js$/, ".ts")),
-  ]),
-);
 const OUTPUT = ["text", "json"];
 /** `npm run test:examples` runs such commands: they ask the registry. */
 const INSTALLS = /^(?:(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n)+$/;
@@ -103,13 +90,13 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
       tests = folderOf("index.test.mjs", await bundled(text, { external: ["vitest"] }));
     } else if (language === "ts") {
       // Programs ask it too.
-      const runAt = async (where: string) => ({
-        file: await programOf(text.replaceAll(LOCAL, where)),
-        env: { ...env, ORIGIN: origin.url, API: where },
-      });
-      if (!isFollowedByOutput) listensAt(await serverOf(await runAt(local)));
-      else if (ways.length === 0) printed.push(timeless(await outputOf(await runAt(""))));
-      else printed.push(await printedByEach(async (where) => outputOf(await runAt(where))));
+      const runAt = async (run: Run, where: string) => {
+        const file = join(folderOf("index.mjs", await bundled(text.replaceAll(LOCAL, where), ON_NODE)), "index.mjs");
+        return await run(file, { ...process.env, ...env, ORIGIN: origin.url, API: where });
+      };
+      if (!isFollowedByOutput) listensAt(await runAt(serverOf, local));
+      else if (ways.length === 0) printed.push(timeless(await runAt(outputOf, "")));
+      else printed.push(await printedByEach((where) => runAt(outputOf, where)));
     } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {
       const output = await printedByEach((where) =>
         printedBy(
@@ -159,12 +146,6 @@ async function workerOf(text: string, bindings: object, origin: OriginServer): P
   return `127.0.0.1:${port}`;
 }
 
-/** A program for Node as one file. */
-async function programOf(text: string): Promise<string> {
-  const code = await bundled(text, { platform: "node", banner: { js: REQUIRE } });
-  return join(folderOf("index.mjs", code), "index.mjs");
-}
-
 /** A folder with this file and the packages of the repository, which goes with the test. */
 function folderOf(name: string, code: string): string {
   const folder = mkdtempSync(join(tmpdir(), "headgate-recipe-"));
@@ -174,42 +155,5 @@ function folderOf(name: string, code: string): string {
   return folder;
 }
 
-/** Packages in CommonJS ask for Node's own by `require`. */
-const REQUIRE = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
-
-async function bundled(text: string, options: BuildOptions): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: { contents: text, loader: "ts", resolveDir: ROOT },
-    alias: ENTRIES,
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    write: false,
-    ...options,
-  });
-  return outputFiles![0]!.text;
-}
-
-interface Program {
-  readonly file: string;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-function outputOf({ file, env }: Program): Promise<string> {
-  return promisify(execFile)(process.execPath, [file], { env: { ...process.env, ...env } }).then(
-    ({ stdout }) => stdout,
-  );
-}
-
-/** Starts a program that prints one line when it listens. @returns where. */
-async function serverOf({ file, env }: Program): Promise<string> {
-  const port = await freePort();
-  const child = spawnTied(process.execPath, [file], {
-    env: { ...process.env, ...env, PORT: String(port) },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  onTestFinished(() => stopProcess(child));
-  await Promise.race([once(child.stdout!, "data"), once(child, "exit")]);
-  if (!isRunning(child)) throw new Error("expected the program to serve; it has ended");
-  return `127.0.0.1:${port}`;
-}
+type Run = (file: string, env: NodeJS.ProcessEnv) => Promise<string>;
+const outputOf: Run = async (file, env) => (await promisify(execFile)(process.execPath, [file], { env })).stdout;

@@ -1,8 +1,8 @@
 // What a recipe needs around it: the server behind its gateway, secrets, and variables of the reader's shell.
 
-import { generateKeyPairSync, sign } from "node:crypto";
 import type { RequestListener, Server } from "node:http";
 import { WebSocketServer } from "ws";
+import { AUDIENCE, jwkOf, pairOf, tokenOf, withKeys } from "../support/issuer.ts";
 
 export interface Surroundings {
   /** The server that gets all that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
@@ -17,27 +17,17 @@ export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const ISSUER_KEYS = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const KEYS = pairOf("1", "ES256");
 
 /** A signed token of the issuer that the recipes name. It lives for an hour. */
 function token(claims: object): string {
-  const standard = { iss: "https://id.example.com", aud: "api", exp: Math.floor(Date.now() / 1_000) + 3_600 };
-  const signed = [
-    { alg: "ES256", kid: "1" },
-    { ...standard, ...claims },
-  ]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
-    .join(".");
-  const key = { key: ISSUER_KEYS.privateKey, dsaEncoding: "ieee-p1363" } as const;
-  return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
+  const standard = { iss: "https://id.example.com", aud: AUDIENCE, exp: Math.floor(Date.now() / 1_000) + 3_600 };
+  return tokenOf(KEYS, { alg: KEYS.alg, kid: KEYS.kid }, { ...standard, ...claims });
 }
 
 /** The issuer's key set, and the origin beside it. */
-const withKeySet: RequestListener = (request, response) => {
-  if (request.url !== "/jwks.json") return response.end("Hello!\n");
-  const key = { ...ISSUER_KEYS.publicKey.export({ format: "jwk" }), kid: "1", alg: "ES256" };
-  return response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: [key] }));
-};
+const withKeySet: RequestListener = (request, response) =>
+  request.url === "/jwks.json" ? withKeys(jwkOf(KEYS))(response) : response.end("Hello!\n");
 
 /** A language model that reports this usage. */
 const withUsage =

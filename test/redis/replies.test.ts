@@ -31,90 +31,74 @@ const said = (text: string) => new RefusedCommand(text);
 
 /** A text, and the first word of the reply that the store reports for it. */
 type Row = readonly [text: string, reply: string];
-describe("the store is not well, and nothing has run: the breaker opens, and what was admitted is charged later", () => {
-  it.each<Row>([
-    ...[READONLY, OOM, MISCONF, AOF, NOREPLICAS].flatMap((text): Row[] => {
-      const reply = text.split(" ", 1)[0]!;
-      const wrapped = [
-        redis62,
-        redis7,
-        (text: string) => dragonfly(`-${text}`),
-        (text: string) => dragonflyBare(`-${text}`),
-      ];
-      return [text, ...wrapped.map((wrap) => wrap(text))].map((said) => [said, reply]);
-    }),
-    ["OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'", "OOM"],
-    ["READONLY Can not run script with write flag on readonly replica, can not run it", "READONLY"],
-    ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "MASTERDOWN"],
-    [redis62(STALE).replace("-Can", "Can"), "MASTERDOWN"],
-    [redis7(`ERR ${STALE}`), "MASTERDOWN"],
-    [`ERR ${STALE}`, "MASTERDOWN"],
-    ["CLUSTERDOWN Hash slot not served", "CLUSTERDOWN"],
-    ["CLUSTERDOWN The cluster is down", "CLUSTERDOWN"],
-    ["CLUSTERDOWN The cluster is down and only accepts read commands", "CLUSTERDOWN"],
-    ["LOADING Redis is loading the dataset in memory", "LOADING"],
-    ["LOADING Dragonfly is loading the dataset in memory", "LOADING"],
-    ["BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", "BUSY"],
-    ["BUSY Redis is busy running a module command.", "BUSY"],
-    ["NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"],
-    ["NOAUTH Authentication required.", "UNAUTHORIZED"],
-    ["WRONGPASS invalid username-password pair or user is disabled.", "UNAUTHORIZED"],
-    ["DENIED Redis is running in protected mode because protected mode is enabled", "DENIED"],
-    ["ERR max number of clients reached", "EXCEEDED"],
-    ["ERR max number of clients + cluster connections reached", "EXCEEDED"],
-    ["ERR max concurrent connections exceeded", "EXCEEDED"],
-    ["ERR max requests limit exceeded. Limit: 10000, Usage: 10000.", "EXCEEDED"],
-    ["ERR This database has been suspended.", "SUSPENDED"],
-    ["ERR Database is archived, restore it in the console.", "ARCHIVED"],
-  ])("%s", (text, reply) => {
-    expect(replyOf(said(text))).toBe(reply);
-    expect(asStored(reply)).toMatchObject({ notRun: true, isReply: false });
-  });
-});
 
-describe("other keys may be well, and nothing has run: the breaker stays closed", () => {
-  it.each<Row>([
-    ["CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT"],
-    ["MOVED 3999 127.0.0.1:6381", "MOVED"],
-    ["ASK 3999 127.0.0.1:6381", "ASK"],
-    ["TRYAGAIN Multiple keys request during rehashing of slot", "TRYAGAIN"],
-  ])("%s", (text, reply) => {
-    expect(replyOf(said(text))).toBe(reply);
-    expect(asStored(reply)).toMatchObject({ notRun: true, isReply: true });
-  });
-});
+/** The store is not well, and nothing has run: the breaker opens, and what was admitted is charged later. */
+const NOTHING_RAN: readonly Row[] = [
+  ...[READONLY, OOM, MISCONF, AOF, NOREPLICAS].flatMap((text): Row[] => {
+    const reply = text.split(" ", 1)[0]!;
+    const all = [text, redis62(text), redis7(text), dragonfly(`-${text}`), dragonflyBare(`-${text}`)];
+    return all.map((said) => [said, reply]);
+  }),
+  ["OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'", "OOM"],
+  ["READONLY Can not run script with write flag on readonly replica, can not run it", "READONLY"],
+  ["MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "MASTERDOWN"],
+  [redis62(STALE).replace("-Can", "Can"), "MASTERDOWN"],
+  [redis7(`ERR ${STALE}`), "MASTERDOWN"],
+  [`ERR ${STALE}`, "MASTERDOWN"],
+  ["CLUSTERDOWN Hash slot not served", "CLUSTERDOWN"],
+  ["LOADING Redis is loading the dataset in memory", "LOADING"],
+  ["BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", "BUSY"],
+  ["NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"],
+  ["NOAUTH Authentication required.", "UNAUTHORIZED"],
+  ["WRONGPASS invalid username-password pair or user is disabled.", "UNAUTHORIZED"],
+  ["DENIED Redis is running in protected mode because protected mode is enabled", "DENIED"],
+  ["ERR max number of clients reached", "EXCEEDED"],
+  ["ERR max number of clients + cluster connections reached", "EXCEEDED"],
+  ["ERR max concurrent connections exceeded", "EXCEEDED"],
+  ["ERR max requests limit exceeded. Limit: 10000, Usage: 10000.", "EXCEEDED"],
+  ["ERR This database has been suspended.", "SUSPENDED"],
+  ["ERR Database is archived, restore it in the console.", "ARCHIVED"],
+];
 
-describe("the store is not well, and the script may have written: the breaker opens, and nothing is charged again", () => {
-  it.each<Row>([
-    [dragonfly("Out of memory"), "FULL"],
-    ["ERR Out of memory", "FULL"],
-    ["ERR DB capacity quota exceeded", "FULL"],
-    [redis7("ERR The user executing the script can't run this command or subcommand"), "NOPERM"],
-    [redis62("The user executing the script can't run this command or subcommand").replace("-The", "The"), "NOPERM"],
-    [redis7("ERR ACL failure in script: User u has no permissions to run the 'set' command"), "NOPERM"],
-    ["NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", "NOPERM"],
-    ["ERR internal error", "ERR"],
-    ["something without a code", "ERR"],
-  ])("%s", (text, reply) => {
-    expect(replyOf(said(text))).toBe(reply);
-    expect(asStored(reply)).toMatchObject({ notRun: false, isReply: false });
-  });
-});
+/** Other keys may be well, and nothing has run: the breaker stays closed. */
+const OTHERS_MAY_BE_WELL: readonly Row[] = [
+  ["CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT"],
+  ["MOVED 3999 127.0.0.1:6381", "MOVED"],
+  ["ASK 3999 127.0.0.1:6381", "ASK"],
+];
 
-describe("one command is at fault, and may have written: the breaker stays closed", () => {
-  it.each<Row>([
-    ["WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE"],
-    [redis6("WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
-    [dragonfly("-WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
-    [redis7("ERR user_script:7: attempt to index nil"), "SCRIPT"],
-    [redis6("user_script:7: attempt to index a nil value, READONLY in it"), "SCRIPT"],
-    [redis6("ERR wrong number of arguments for 'set' command"), "SCRIPT"],
-    [dragonflyBare("attempt to index a nil value"), "SCRIPT"],
-    [redis7("ERR Script killed by user with SCRIPT KILL..."), "SCRIPT"],
-  ])("%s", (text, reply) => {
-    expect(replyOf(said(text))).toBe(reply);
-    expect(asStored(reply)).toMatchObject({ notRun: false, isReply: true });
-  });
+/** The store is not well, and the script may have written: the breaker opens, and nothing is charged again. */
+const MAY_HAVE_WRITTEN: readonly Row[] = [
+  [dragonfly("Out of memory"), "FULL"],
+  ["ERR DB capacity quota exceeded", "FULL"],
+  [redis7("ERR The user executing the script can't run this command or subcommand"), "NOPERM"],
+  [redis62("The user executing the script can't run this command or subcommand").replace("-The", "The"), "NOPERM"],
+  [redis7("ERR ACL failure in script: User u has no permissions to run the 'set' command"), "NOPERM"],
+  ["NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", "NOPERM"],
+  ["ERR internal error", "ERR"],
+  ["something without a code", "ERR"],
+];
+
+/** One command is at fault, and may have written: the breaker stays closed. */
+const ONE_AT_FAULT: readonly Row[] = [
+  ["WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE"],
+  [redis6("WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
+  [dragonfly("-WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
+  [redis7("ERR user_script:7: attempt to index nil"), "SCRIPT"],
+  [redis6("user_script:7: attempt to index a nil value, READONLY in it"), "SCRIPT"],
+  [redis6("ERR wrong number of arguments for 'set' command"), "SCRIPT"],
+  [dragonflyBare("attempt to index a nil value"), "SCRIPT"],
+  [redis7("ERR Script killed by user with SCRIPT KILL..."), "SCRIPT"],
+];
+
+it.each([
+  ...NOTHING_RAN.map(([text, reply]) => [text, reply, { notRun: true, isReply: false }] as const),
+  ...OTHERS_MAY_BE_WELL.map(([text, reply]) => [text, reply, { notRun: true, isReply: true }] as const),
+  ...MAY_HAVE_WRITTEN.map(([text, reply]) => [text, reply, { notRun: false, isReply: false }] as const),
+  ...ONE_AT_FAULT.map(([text, reply]) => [text, reply, { notRun: false, isReply: true }] as const),
+])("%s", (text, reply, known) => {
+  expect(replyOf(said(text))).toBe(reply);
+  expect(asStored(reply)).toMatchObject(known);
 });
 
 describe("over TCP, what clients say of themselves: test/kernel/store/redis-tcp-faults.long.test.ts has the clients", () => {

@@ -28,28 +28,9 @@ const figures = async (setting: Setting, ...wait: [] | [() => Promise<void>, () 
   return rest;
 };
 
-describe("known results", () => {
-  it("a burst at a boundary: two buckets admit one less than twice the limit in a true window", async () => {
-    expect(await figures(DEFAULT_SETTING)).toMatchObject({ mostInWindow: 2 * DEFAULT_SETTING.limit - 1 });
-  });
-
-  it("the same burst: an exact log admits the limit in any true window", async () => {
-    const { mostInWindow } = await figures({ ...DEFAULT_SETTING, algorithm: "sliding-log" });
-    expect(mostInWindow).toBe(DEFAULT_SETTING.limit);
-  });
-
-  it("a clock 1.4 s off makes no difference to what is admitted", async () => {
-    const [, setting] = EXAMPLES.find(([text]) => text.includes("1.4 s"))!;
-    const right = { ...setting, locations: setting.locations.map((one) => ({ ...one, clockMs: 0 })) };
-    const [off, exact] = [await figures(setting), await figures(right)];
-    expect(off.mostInWindow).toBe(setting.limit);
-    expect(off.admitted).toBe(exact.admitted);
-  });
-
-  it("has the burst of the page about algorithms", () => {
-    const [first] = WORST_MS;
-    expect(arrivalsOf(DEFAULT_SETTING)[0]!.afterMs).toBe(first);
-  });
+it("has the burst of the page about algorithms", () => {
+  const [first] = WORST_MS;
+  expect(arrivalsOf(DEFAULT_SETTING)[0]!.afterMs).toBe(first);
 });
 
 describe("the core decides", () => {
@@ -92,9 +73,6 @@ describe("the link", () => {
   it("that is wrong gives the default where it is wrong", () => {
     const query = "limit=-1&algorithm=x&locations=1_2.3&windows=2.5&drawn=12&seed=7&shape=steady";
     expect(fromQuery(query)).toEqual({ ...DEFAULT_SETTING, seed: 7, shape: "steady" });
-  });
-
-  it("with too many locations has the usual ones", () => {
     expect(fromQuery("locations=1_0.1_0.1_0.1_0.1_0.1_0").locations).toEqual(DEFAULT_SETTING.locations);
   });
 });

@@ -150,15 +150,4 @@ describe("in a browser", () => {
     await page.context().close();
     // The search waits 200 ms after each change of the words, and there are two for each question.
   }, 120_000);
-
-  it("finds a page by plain words, by keyboard alone", async () => {
-    const { page } = await newPage(browser!);
-    await page.goto(`${site.origin}/`);
-    await openSearch(page);
-    await page.getByRole("searchbox").fill("storage schema what is in redis");
-    await page.locator(".result").first().waitFor();
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/storage-schema/);
-    await page.context().close();
-  });
 });

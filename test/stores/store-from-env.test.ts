@@ -6,6 +6,7 @@ import { freshImport } from "../support/fresh-import.ts";
 
 const URL = "https://redis.example.com";
 const TOKEN = "s3cret-token";
+const SECRET = "a secret for tests";
 const REDIS = { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN };
 
 beforeEach(() => {
@@ -53,7 +54,6 @@ describe("the store of a Worker's env", () => {
     ["a Durable Object", () => ({ COUNTS, COUNTS_LOCATION: "weur" }), 1],
     ["another Durable Object each time", () => ({ COUNTS: { ...COUNTS } }), 3],
     ["another token each time", () => ({ UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: `${id++}` }), 3],
-    ["no store", () => ({ MODE: "one", event: {} }), 1],
   ])("equal bindings in new objects give the same store: %s", (_what, env, stores) => {
     expect(new Set([env(), env(), env()].map(storeFromEnv)).size).toBe(stores);
   });
@@ -71,20 +71,9 @@ describe("the store of a Worker's env", () => {
     expect(warnings()).toEqual([]);
   });
 
-  it("is the Durable Object where only that is bound, and Redis where both are", () => {
-    expect(storeFromEnv({ COUNTS, COUNTS_LOCATION: "weur", UPSTASH_REDIS_REST_URL: "" })).toMatchObject({
-      kind: "durable-object",
-      keySecret: "id of headgate:key",
-      timeoutMs: 250,
-    });
-    expect(storeFromEnv({ COUNTS, ...REDIS }).kind).toBe("redis");
-    expect(warnings()).toEqual([]);
-  });
-
   // test/kernel/config/mistakes.toml has every mistake.
   it.each([
     ["a namespace that is none", { COUNTS: {} }, "ERR_COUNTS"],
-    ["no URL", { UPSTASH_REDIS_REST_TOKEN: TOKEN }, "ERR_REDIS_URL"],
     ["a token with a line end", { ...REDIS, UPSTASH_REDIS_REST_TOKEN: `${TOKEN}\n` }, "ERR_REDIS_TOKEN"],
   ])("is not made from %s: it throws, and repeats no token", (_what, env, code) => {
     const make = () => storeFromEnv(env);
@@ -99,11 +88,25 @@ describe("the store of a Worker's env", () => {
   });
 });
 
-it.each([
-  ["a URL with credentials", { url: "https://user:s3cret-token@redis.example.com", token: "t" }],
-  ["a token with a line end", { url: URL, token: `${TOKEN}\n` }],
-  ["no token", { url: URL, token: undefined as never }],
-])("redisStore refuses what the configuration refuses: %s", (_what, options) => {
-  expect(() => redisStore(options)).toThrow(TypeError);
-  expect(() => redisStore(options)).not.toThrow(TOKEN);
+const over = (command: unknown, keySecret?: string, more: object = {}) => ({ command, keySecret, ...more });
+const command = async () => 1;
+
+it.each<[what: string, options: object, expected: RegExp]>([
+  ["a URL with credentials", { url: "https://user:s3cret-token@redis.example.com", token: "t" }, /url/],
+  ["a url that is none", { url: "example", token: "t" }, /url/],
+  ["a redis:// url", { url: "redis://127.0.0.1", token: "t" }, /over TCP give a command/],
+  ["a token with a line end", { url: URL, token: `${TOKEN}\n` }, /token/],
+  ["no token", { url: URL, token: "" }, /token/],
+  ["a time budget of 0", { url: URL, token: "t", timeoutMs: 0 }, /timeoutMs/],
+  ["a time budget of 1.5 ms", { url: URL, token: "t", timeoutMs: 1.5 }, /timeoutMs/],
+  ["no keySecret", over(command), /keySecret must have at least 16 characters.*found nothing/],
+  ["a short keySecret", over(command, "short"), /at least 16 characters.*not shown/],
+  ["a url too", over(command, SECRET, { url: URL }), /either command and keySecret, or/],
+  ["keySecret beside url", { url: URL, token: "t", keySecret: SECRET }, /keySecret belongs to command/],
+  ["a client as command", over({}, SECRET), /command: expected function, found object/],
+])("redisStore refuses %s when it is made, and repeats no token", (_what, options, expected) => {
+  const make = () => redisStore(options as never);
+  expect(make).toThrow(TypeError);
+  expect(make).toThrow(expected);
+  expect(make).not.toThrow(TOKEN);
 });

@@ -12,8 +12,6 @@ export interface VirtualTime {
 
 interface Event {
   readonly atMs: number;
-  /** Events of one instant run in the order in which they were made. */
-  readonly order: number;
   readonly run: () => void;
 }
 
@@ -26,11 +24,11 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** @param settle waits until every promise that can settle has settled. @param rest gives others a turn. */
 export function virtualTime(startMs: number, settle = nextTick, rest = nextTurn): VirtualTime {
-  const heap: Event[] = [];
+  // Events of one instant run in the order in which they were made.
+  const queue: Event[] = [];
   let now = startMs;
-  let made = 0;
 
-  const at = (atMs: number, run: () => void) => push(heap, { atMs: Math.max(now, atMs), order: made++, run });
+  const at = (atMs: number, run: () => void) => insert(queue, { atMs: Math.max(now, atMs), run });
 
   return {
     nowMs: () => now,
@@ -38,8 +36,8 @@ export function virtualTime(startMs: number, settle = nextTick, rest = nextTurn)
     at,
     async runUntil(atMs) {
       let ran = 0;
-      while (heap.length > 0 && heap[0]!.atMs <= atMs) {
-        const event = pop(heap);
+      while (queue.length > 0 && queue.at(-1)!.atMs <= atMs) {
+        const event = queue.pop()!;
         now = event.atMs;
         event.run();
         await settle();
@@ -50,33 +48,13 @@ export function virtualTime(startMs: number, settle = nextTick, rest = nextTurn)
   };
 }
 
-const isBefore = (a: Event, b: Event) => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
-
-function push(heap: Event[], event: Event): void {
-  let at = heap.push(event) - 1;
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if (!isBefore(event, heap[parent]!)) break;
-    heap[at] = heap[parent]!;
-    at = parent;
+/** Puts an event into the queue, whose next event is the last. */
+function insert(queue: Event[], event: Event): void {
+  let [from, to] = [0, queue.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (queue[middle]!.atMs > event.atMs) from = middle + 1;
+    else to = middle;
   }
-  heap[at] = event;
-}
-
-function pop(heap: Event[]): Event {
-  const first = heap[0]!;
-  const last = heap.pop()!;
-  if (heap.length === 0) return first;
-  let at = 0;
-  for (;;) {
-    const left = 2 * at + 1;
-    if (left >= heap.length) break;
-    const right = left + 1;
-    const child = right < heap.length && isBefore(heap[right]!, heap[left]!) ? right : left;
-    if (!isBefore(heap[child]!, last)) break;
-    heap[at] = heap[child]!;
-    at = child;
-  }
-  heap[at] = last;
-  return first;
+  queue.splice(from, 0, event);
 }

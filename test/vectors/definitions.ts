@@ -1,5 +1,5 @@
-// The algorithms for make.ts. This file must stay independent of src and lua: it imports nothing from there. Each model
-// is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact rational
+// The algorithms of the vectors. This file must stay independent of src and lua: it imports nothing from there. Each
+// model is the definition of its algorithm (docs/algorithms.md) over the whole history of a key, in exact rational
 // arithmetic. Every wait is *searched for*, never calculated. It does slowly what implementations do cleverly.
 
 /** Integers below this are exact as doubles. */
@@ -29,7 +29,7 @@ function floorOf(a: Rational): bigint {
 const TRIED_ONE_BY_ONE = 64n;
 
 /** The least integer t >= 0 for which `holds(t)` is true. */
-export function least(holds: (t: bigint) => boolean): bigint {
+function least(holds: (t: bigint) => boolean): bigint {
   for (let t = 0n; t <= TRIED_ONE_BY_ONE; t++) if (holds(t)) return t;
   let no = TRIED_ONE_BY_ONE;
   let yes = 2n * no;
@@ -63,8 +63,23 @@ export interface Model {
   isAsNew(atMs: bigint): boolean;
   /** How long an admitted request is held. Absent if the algorithm holds no request. */
   delayMs?(atMs: bigint, cost: bigint): bigint;
-  /** For drawing only: a cost worth trying now, because the answer changes just above it. */
-  edge?(atMs: bigint): bigint;
+}
+
+/** Asks, charges if admitted, and tells the state afterwards. */
+export function take(model: Model, atMs: bigint, cost: bigint) {
+  const allowed = cost <= model.most && model.admits(atMs, cost);
+  const delayMs = allowed ? model.delayMs?.(atMs, cost) : model.delayMs && 0n;
+  if (allowed && cost > 0n) model.charge(atMs, cost);
+  const retryAfterMs = () => (cost > model.most ? null : least((t) => model.admits(atMs + t, cost)));
+  return {
+    atMs,
+    cost,
+    allowed,
+    ...(delayMs === undefined ? {} : { delayMs }),
+    remaining: model.remaining(atMs),
+    retryAfterMs: allowed ? 0n : retryAfterMs(),
+    resetAfterMs: least((t) => model.isAsNew(atMs + t)),
+  };
 }
 
 /** A window limit is defined by the charges that still count. */
@@ -132,7 +147,6 @@ export function bucketModel(numbers: Numbers): Model {
     },
     // A look does not wait.
     delayMs: (atMs, cost) => (cost === 0n ? 0n : least((t) => suffices(atMs + t, cost))),
-    edge: (atMs) => floorOf(level(atMs)),
   };
 }
 
@@ -143,7 +157,6 @@ export function slotModel({ limit, timeoutMs }: Numbers) {
   const takenAtMs = new Map<bigint, bigint>(); // acquired or last renewed
   const holders = (nowMs: bigint) => [...takenAtMs.keys()].filter((slot) => nowMs < takenAtMs.get(slot)! + timeoutMs!);
   return {
-    holders,
     step(atMs: bigint, op: Op, slot: bigint) {
       const others = BigInt(holders(atMs).filter((holder) => holder !== slot).length);
       const allowed = op === "release" || others + 1n <= limit!;
@@ -152,8 +165,5 @@ export function slotModel({ limit, timeoutMs }: Numbers) {
       const inFlight = BigInt(holders(atMs).length);
       return { atMs, op, slot, allowed, remaining: inFlight < limit! ? limit! - inFlight : 0n };
     },
-    /** For drawing only: the time until each slot is lost. */
-    untilLost: (nowMs: bigint) => holders(nowMs).map((slot) => takenAtMs.get(slot)! + timeoutMs! - nowMs),
-    known: () => [...takenAtMs.keys()],
   };
 }

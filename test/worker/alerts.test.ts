@@ -1,15 +1,13 @@
 // The object that delivers warnings, inside workerd. test/operate/alerts/post.test.ts has one try, over real sockets.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Crossing } from "../../src/features/alerts/warnings.ts";
 import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
-import { uniqueName } from "./support.ts";
+import { STATS, uniqueName } from "./support.ts";
 
-const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace<HeadgateStats> };
 type Stats = DurableObjectStub<HeadgateStats>;
 
 /** Far ahead, as in stats-object.test.ts: no alarm comes by itself. */
@@ -163,25 +161,6 @@ describe("a webhook that fails", () => {
     await runInDurableObject(object, (_, { storage }) => void storage.sql.exec("UPDATE delivery SET tries = 5"));
     await alarm(object);
     expect([await waiting(object), await counted(object)]).toEqual([0, { given_up: 1 }]);
-  });
-
-  it.each<[string, () => Response | Promise<Response>, reason: string]>([
-    [
-      "redirects",
-      () => new Response(null, { status: 302, headers: { Location: "https://evil.example" } }),
-      "status 302",
-    ],
-    ["cannot be reached", () => Promise.reject(new TypeError("https://hooks.example.com/T0/secret")), "no connection"],
-    ["hangs", () => Promise.reject(new DOMException("", "TimeoutError")), "no answer in time"],
-  ])("because it %s gets the same warnings again", async (_, failing, reason) => {
-    const object = await newObject();
-    answer = failing;
-    await warn(object, [crossing("ann")]);
-    await alarm(object);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ event: "warnings-failed", reason });
-    answer = () => new Response();
-    expect(await deliverAll(object)).toEqual([2_000]);
-    expect(posts.map((post) => post.clients)).toEqual([["ann"], ["ann"]]);
   });
 
   it("loses the oldest of more than 1,000 that wait, but none of those that are under way", async () => {

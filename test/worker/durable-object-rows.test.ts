@@ -19,6 +19,8 @@ it("one take of one key reads and writes as many rows as bench/results/objects.m
   expect(await take()).toEqual({ read: UNITS.rowsRead.first, written: UNITS.rowsWritten.first });
   expect(await take()).toEqual({ read: UNITS.rowsRead.known, written: UNITS.rowsWritten.known });
   expect((await take(5)).written).toBe(0);
+  const look = rowsOf(object, (counts) => counts.take({ ...takeOf("k"), flag: Flag.look }));
+  expect((await look).written).toBe(0);
 
   const setExpiry = (atMs: number) =>
     runInDurableObject(object, (_, { storage }) => void storage.sql.exec("UPDATE counts SET expires_at = ?", atMs));

@@ -1,35 +1,24 @@
 // The live document in the object that counts, inside workerd.
 
-import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
 import { ObjectLive } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
-import { checkedPolicies } from "../features/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
-import { limiterOf } from "../support/limiter.ts";
-import { COUNTS, uniqueName } from "./support.ts";
-
-/** A namespace whose objects no other test uses: a place gives its objects fixed names. */
-function newNamespace() {
-  const own = uniqueName("live");
-  return {
-    idFromName: (name: string) => COUNTS.idFromName(`${own}:${name}`),
-    get: COUNTS.get.bind(COUNTS),
-  } as unknown as typeof COUNTS;
-}
+import { COUNTS, newNamespace } from "./support.ts";
 
 const objectOf = (namespace: typeof COUNTS, shard = 0) => COUNTS.get(namespace.idFromName(shardName(shard)));
 const limit = { kind: Kind.fixedWindow, limit: 5, windowMs: 60_000 } as const;
 const request = { keys: [{ key: "k", group: 0, cost: 1, limits: [limit] }], flag: Flag.take };
 
-describeLiveStorage(() => durableObjectPlace(newNamespace()).live!);
+describeLiveStorage(() => durableObjectPlace(newNamespace(COUNTS)).live!);
 
 describe("the object", () => {
   it("has one row, which a new start of the object reads", async () => {
-    const namespace = newNamespace();
+    const namespace = newNamespace(COUNTS);
     const { live } = durableObjectPlace(namespace);
     await live!.write("one", 0);
     await live!.write("two", 1);
@@ -43,7 +32,7 @@ describe("the object", () => {
   });
 
   it("keeps a document for each namespace, and replies with the version of the key's own", async () => {
-    const place = durableObjectPlace(newNamespace());
+    const place = durableObjectPlace(newNamespace(COUNTS));
     await place.live!.write("one", 0, "staging");
     await place.take(request);
     const [key] = request.keys;
@@ -56,7 +45,7 @@ describe("the object", () => {
   it.each(["'seven'", "0.5", "-1", "1e300", "x'00'"])(
     "reads a row of the version %s, and the next change repairs it",
     async (version) => {
-      const namespace = newNamespace();
+      const namespace = newNamespace(COUNTS);
       await runInDurableObject(objectOf(namespace), (_, { storage: { sql } }) => {
         sql.exec(`INSERT INTO live (id, version, text) VALUES (1, ${version}, 'one')`);
       });
@@ -70,7 +59,7 @@ describe("the object", () => {
   );
 
   it("keeps it when counts are reset and expired rows are removed", async () => {
-    const namespace = newNamespace();
+    const namespace = newNamespace(COUNTS);
     const place = durableObjectPlace(namespace);
     await place.live!.write("one", 0);
     await place.take(request);
@@ -80,7 +69,7 @@ describe("the object", () => {
   });
 
   it("refuses what is no text, or no version, and changes nothing", async () => {
-    const object = objectOf(newNamespace());
+    const object = objectOf(newNamespace(COUNTS));
     for (const args of [
       [5, 0],
       [undefined, 0],
@@ -98,7 +87,7 @@ describe("the object", () => {
 
 describe("a place", () => {
   it("tells the version with every reply, and says nothing of it in the reply itself", async () => {
-    const place = durableObjectPlace(newNamespace());
+    const place = durableObjectPlace(newNamespace(COUNTS));
     expect(place.live!.replied!()).toBeUndefined();
     const startMs = Date.now();
     const reply = await place.take(request);
@@ -111,7 +100,7 @@ describe("a place", () => {
   });
 
   it("has a document only if it is the first of several", async () => {
-    const namespace = newNamespace();
+    const namespace = newNamespace(COUNTS);
     expect([0, 1, 2].map((shard) => durableObjectPlace(namespace, undefined, shard).live !== undefined)).toEqual([
       true,
       false,
@@ -130,32 +119,4 @@ describe("a place", () => {
       await expect(call).rejects.toMatchObject({ name: "StoreError", message: "store: NETWORK" });
     }
   });
-});
-
-it.each([1, 3])("a limiter over %i objects obeys a block one reply after it was made", async (shards) => {
-  const namespace = newNamespace();
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
-  const store = durableObjectStore(namespace, { shards, timeoutMs: 10_000 });
-  const limiter = limiterOf(policies, { store, liveRefreshMs: shards === 1 ? 3_600_000 : 1_000 });
-  const take = async () => {
-    const context = createExecutionContext();
-    const decision = await limiter.take("api", { key: "ann", background: context });
-    await waitOnExecutionContext(context);
-    return decision;
-  };
-  expect((await take()).allowed).toBe(true);
-
-  const { kind, partition: key } = await limiter.client("api", { key: "ann" });
-  const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
-  expect(await durableObjectPlace(namespace).live!.write(text, 0)).toBe(1);
-  if (shards === 1) {
-    // The reply to the first tells the version, and its background reads the document.
-    const decisions = [await take(), await take()];
-    expect(decisions.map(({ blocked }) => blocked)).toEqual([undefined, true]);
-  } else {
-    // The client may count in another object than the document lies in.
-    await expect.poll(async () => (await take()).blocked, { timeout: 10_000 }).toBe(true);
-  }
-  vi.restoreAllMocks();
 });

@@ -6,19 +6,13 @@ import { createGateway } from "../../src/gateway.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
 import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
-import { gatewayWith, NO_REDIS, STATS, uniqueName } from "./support.ts";
+import { gatewayWith, NO_REDIS, newNamespace, STATS } from "./support.ts";
 
 const ADMIN_TOKEN = "t0ken-of-the-admin-of-these-tests";
 const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
 const AUTHORIZED = { headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } };
 
 afterEach(() => vi.restoreAllMocks());
-
-/** A namespace whose object no other test uses. */
-function newNamespace() {
-  const own = uniqueName("stats");
-  return { idFromName: (name: string) => STATS.idFromName(`${own}:${name}`), get: STATS.get.bind(STATS) };
-}
 
 function gatewayOver(bindings: object) {
   return gatewayWith({ ...NO_REDIS, POLICIES, ADMIN_TOKEN, ...bindings });
@@ -48,7 +42,7 @@ function batch(): Batch {
 
 describe("with counts", () => {
   it("GET /stats tells all of them over time", async () => {
-    const namespace = newNamespace();
+    const namespace = newNamespace(STATS);
     const sent = batch();
     await statsDoor({ namespace, flushMs: 5_000 })!.add(sent);
     const ask = gatewayOver({ STATS: namespace, STATS_FLUSH: "5s" });
@@ -80,7 +74,7 @@ describe("with counts", () => {
   });
 
   it("GET /.headgate/metrics tells Prometheus", async () => {
-    const namespace = newNamespace();
+    const namespace = newNamespace(STATS);
     await statsDoor({ namespace, flushMs: 5_000 })!.add(batch());
     const answer = await gatewayOver({ STATS: namespace })("/.headgate/metrics", AUTHORIZED);
     expect([answer.status, answer.headers.get("Content-Type")]).toEqual([
@@ -104,13 +98,16 @@ describe("with counts", () => {
 });
 
 it.each(["0", "43201", "1.5", "-1", "x", "", "1e2", "0x10"])("minutes=%s is 400", async (minutes) => {
-  const answer = await gatewayOver({ STATS: newNamespace() })(`/.headgate/admin/stats?minutes=${minutes}`, AUTHORIZED);
+  const answer = await gatewayOver({ STATS: newNamespace(STATS) })(
+    `/.headgate/admin/stats?minutes=${minutes}`,
+    AUTHORIZED,
+  );
   expect([answer.status, await answer.json()]).toMatchObject([400, { detail: expect.stringContaining("43200") }]);
 });
 
 it.each<[string, object]>([
   ["STATS is not bound", {}],
-  ["STATS_FLUSH is 0s", { STATS: newNamespace(), STATS_FLUSH: "0s" }],
+  ["STATS_FLUSH is 0s", { STATS: newNamespace(STATS), STATS_FLUSH: "0s" }],
 ])("404 if %s", async (_what, bindings) => {
   const ask = gatewayOver(bindings);
   for (const path of ["/.headgate/admin/stats", "/.headgate/metrics"]) {
@@ -120,8 +117,8 @@ it.each<[string, object]>([
 });
 
 it("without an admin there is nothing; without the token the same 401 as everywhere", async () => {
-  const none = gatewayOver({ STATS: newNamespace(), ADMIN_TOKEN: "" });
-  const ask = gatewayOver({ STATS: newNamespace() });
+  const none = gatewayOver({ STATS: newNamespace(STATS), ADMIN_TOKEN: "" });
+  const ask = gatewayOver({ STATS: newNamespace(STATS) });
   const expected = await (await ask("/.headgate/admin/live")).text();
   for (const path of ["/.headgate/admin/stats", "/.headgate/metrics"]) {
     expect((await none(path, AUTHORIZED)).status).toBe(404);

@@ -26,7 +26,7 @@ export function beginHolding(
   background: Background,
   booked: (more: Answered, cost: number) => void,
 ): void {
-  const hold = holdOf(answered.taken ?? []);
+  const hold = holdOf(answered.taken ?? [], background);
   const begun = { settlesWith: undefined, acting: [] };
   if (!scene.mode.reserves) {
     if (hold) flow.held = { ...begun, renew: hold.renew, release: hold.release };

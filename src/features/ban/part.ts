@@ -29,8 +29,8 @@ function bansBy(strict: Taker): Part {
   const reports = createReports(async (all, background) => {
     for (let at = 0; at < all.length; at += MOST_AT_ONCE) {
       const lines = all.slice(at, at + MOST_AT_ONCE).map(lineOf);
-      // What gets lost is not sent again: only an answer of the store will do.
-      await strict.take({ lines, flag: Flag.chargeAnyway, slot: 0 }, { background, mustHear: true });
+      // What gets lost is not sent again.
+      await strict.take({ lines, flag: Flag.chargeAnyway, slot: 0 }, { background });
     }
   });
   let linesOf: KeysOf;

@@ -9,6 +9,7 @@ import type { KeyRequest } from "../../kernel/core/take.ts";
 import { nowAt, type Place, type SourcedReply, type Wrap } from "../../kernel/place/flows/place.ts";
 import { refusalUnderStrict } from "../../kernel/place/flows/strict.ts";
 import { heardOf } from "../../kernel/place/gates.ts";
+import { lastReply } from "../../kernel/place/replies.ts";
 import type { AskedRequest } from "../../kernel/place/taker.ts";
 
 export function besideBans(inner: Wrap): Wrap {
@@ -37,17 +38,27 @@ const isBan = ({ limits }: KeyRequest) => limits[0]!.kind === Kind.ban;
 function bansApart(place: Place, request: AskedRequest) {
   const bans = request.keys.filter(isBan);
   if (bans.length === 0) return undefined;
-  const rest = { ...request, keys: request.keys.filter((key) => !isBan(key)) };
-  // In shadow a ban refuses nothing, and its policy goes on counting.
-  const heard = heardOf(place.memory, bans, nowAt(place));
+  const now = nowAt(place);
+  const heard = heardOf(place.memory, bans, now);
+  // In shadow a ban refuses nothing. Its policy counts nothing meanwhile, as under `strict`.
+  const begun = bans.filter((_, b) => heard.keys[b]!.some(({ refused }) => refused));
+  const isBanned = ({ group }: KeyRequest) => begun.some((ban) => ban.group === group);
+  const limits = request.keys.filter((key) => !isBan(key));
+  const rest = { ...request, keys: limits.map((key) => (isBanned(key) ? { ...key, cost: 0 } : key)) };
+  const isOld = ({ key }: KeyRequest) => {
+    const heardAtMs = lastReply(place.memory, key)?.receivedAtMs ?? Number.NEGATIVE_INFINITY;
+    return Math.abs(now.localAtMs - heardAtMs) >= now.trustedMs;
+  };
   return {
     rest,
     // If a program's `placeOf` counts the limits in another place, the wrap does not ask about the ban.
-    isForStore: !heard.allowed || bans.some((ban) => !rest.keys.some(({ gate }) => gate === ban)),
+    isForStore: !heard.allowed || begun.some(isOld) || bans.some((ban) => !rest.keys.some(({ gate }) => gate === ban)),
     /** The answer to the rest as one to all. If the store was asked about the bans, they stand behind the rest. */
     together({ reply, ...sourced }: SourcedReply): SourcedReply {
-      const replies = reply.keys.length > rest.keys.length ? reply.keys : [...reply.keys, ...heard.keys];
-      const asked = [...rest.keys, ...bans];
+      // The call that has brought a refusal may have brought a ban, too.
+      const { keys } = reply.allowed ? heard : heardOf(place.memory, bans, nowAt(place));
+      const replies = reply.keys.length > rest.keys.length ? reply.keys : [...reply.keys, ...keys];
+      const asked = [...limits, ...bans];
       return { ...sourced, reply: { ...reply, keys: request.keys.map((key) => replies[asked.indexOf(key)]!) } };
     },
   };

@@ -75,7 +75,7 @@ function returnAllDue(place: Place, returning: Returning): void {
     const unused = takeUnused(memory, name, now, returning.callsLeft);
     returning.callsLeft -= unused.length;
     for (const one of unused) {
-      keepAlive(returnToStore(place, name, one).catch(place.reportBug), returning.background);
+      keepAlive(returnToStore(place, name, one, returning).catch(place.reportBug), returning.background);
     }
   }
 }
@@ -95,17 +95,18 @@ async function returnUnused(place: Place, name: LeaseName, returning: Returning)
     await timing.sleep(waitMs);
     const unused = takeUnused(memory, name, nowAt(place), returning.callsLeft);
     returning.callsLeft -= unused.length;
-    await Promise.all(unused.map((one) => returnToStore(place, name, one)));
+    await Promise.all(unused.map((one) => returnToStore(place, name, one, returning)));
   }
   noteReturning(memory, name, 0);
 }
 
 /** Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window. */
-async function returnToStore(place: Place, name: LeaseName, unused: Unused): Promise<void> {
+async function returnToStore(place: Place, name: LeaseName, unused: Unused, returning: Returning): Promise<void> {
   const { memory } = place;
   const { key, units } = unused;
+  const { background } = returning;
   try {
-    const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: units.bucketAtMs });
+    const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: units.bucketAtMs }, { background });
     bookReturn(memory, name, key.cost, reply.keys[0]!, reply.nowMs);
   } catch (error) {
     if (failureOf(error).notRun) keepUnused(memory, name, unused);

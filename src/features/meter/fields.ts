@@ -3,6 +3,7 @@
 import type { AddedFields, ClientWords, Unit } from "../../kernel/config/fields/field.ts";
 import { largestCost } from "../../kernel/config/fields/limits.ts";
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
+import type { Meter } from "../../kernel/core/policy.ts";
 import { toUnits, toWritten } from "../../kernel/core/units.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
@@ -152,10 +153,18 @@ const USED = {
   usd: "the price of the tokens that it uses",
 };
 
+/** How much tokens count, if not all count 1. */
+function weightsIn({ weights }: Meter): string {
+  if (!weights) return "";
+  const { input = 1, cachedInput = 1, cacheWrite = 1, output = 1 } = weights;
+  return ` (an input token counts ${input}, a cached one ${cachedInput}, one written to a cache ${cacheWrite}, an output token ${output})`;
+}
+
 export const meterWords = {
-  tell: ({ meter }) =>
-    meter && {
-      meter: { unit: meter.unit, meaning: `${USED[meter.unit]}, estimated before the answer and corrected after it` },
-    },
+  tell({ meter }) {
+    if (!meter) return undefined;
+    const used = `${USED[meter.unit]}${weightsIn(meter)}`;
+    return { meter: { unit: meter.unit, meaning: `${used}, estimated before the answer and corrected after it` } };
+  },
   say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}` }),
 } as const satisfies ClientWords;

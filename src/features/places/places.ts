@@ -85,6 +85,9 @@ export function overPlaces(
     take: async (ask, call) => await keepAlive(run(ask, call), call.background),
     known: async (ask, call) => await knownOf(partsOf(ask), call),
     surelyRefuses: (line) => takers[placeOf(line.request.key)]!.surelyRefuses(line),
+    returned(keys) {
+      for (const [place, own] of groupBy(keys, placeOf)) takers[place]!.returned(own);
+    },
     async reset(keys) {
       await Promise.all(groupBy(keys, placeOf).map(([place, own]) => takers[place]!.reset(own)));
     },

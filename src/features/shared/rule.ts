@@ -140,7 +140,8 @@ function usedOf(record: KeyRecord, l: number, limit: LimitSpec, units: number, {
   const atMs = earliestMs ?? localAtMs;
   const views = record.replies.map(({ view }) => view as LimitRecord);
   const shown = read(findRecord(views, l, limit), undefined, limit, atMs) as LimitRecord & LimitView;
-  const untold = debtsOf(record, localAtMs, () => true);
+  // Of a call without an answer nobody knows whether a later reply shows its units.
+  const untold = debtsOf(record, localAtMs, (number) => number > record.call);
   const own = Math.min(MAX_UNITS, unitsIn(untold, limit, shown) + units);
   const counts = charge(shown, limit, own, present(atMs)) as LimitView;
   return quota(limit).quota - remaining(counts, limit, atMs);

@@ -195,9 +195,13 @@ export interface MeterInput {
 
 /** How much a token counts, by what it is. Numbers may be text. */
 export interface WeightsInput {
+  /** Of input that no cache had or got. */
   readonly input?: number | string | undefined;
+  /** Of input that was read from a cache. */
   readonly cachedInput?: number | string | undefined;
+  /** Of input that was written to a cache, for whatever time. */
   readonly cacheWrite?: number | string | undefined;
+  /** Of output. */
   readonly output?: number | string | undefined;
 }
 

@@ -27,7 +27,7 @@ export interface LimitDecision extends LimitStatus {
   readonly growsAtMs?: number;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
-  /** Units surely used where `remaining` is an estimate. Absent: it is none, or the policy does not warn. */
+  /** Units surely used where `remaining` is an estimate. Absent: it is none, or nobody asked. */
   readonly used?: number;
 }
 
@@ -200,7 +200,10 @@ export function decideLimit(
     admitted: !refused,
     ...status,
   };
-  if (driftPart !== undefined) Object.assign(decision, longerWaits(status, driftPart));
+  if (driftPart !== undefined) {
+    Object.assign(decision, longerWaits(status, driftPart));
+    if (used !== undefined) decision.used = used;
+  }
   if (pausedMs !== undefined) {
     Object.assign(decision, { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs });
   }

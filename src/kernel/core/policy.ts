@@ -153,9 +153,13 @@ export interface Price extends TokenPrice {
 
 /** How many units a token counts as, by what it is. Absent: 1. */
 export interface Weights {
+  /** Of input that no cache had or got. */
   readonly input?: number;
+  /** Of input that was read from a cache. */
   readonly cachedInput?: number;
+  /** Of input that was written to a cache, for whatever time. */
   readonly cacheWrite?: number;
+  /** Of output. */
   readonly output?: number;
 }
 

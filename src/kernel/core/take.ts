@@ -111,7 +111,7 @@ export interface LimitReply {
   readonly pausedMs?: number;
   /** The counts are an estimate: no wait is reported shorter than this, in ms. */
   readonly leastWaitMs?: number;
-  /** With such counts: the units that are certainly used. Absent: nobody asked. */
+  /** The units that are certainly used, if the counts have others too. Absent: they have none, or nobody asked. */
   readonly used?: number;
   /** The clock of the counts may be slow by this part: waits are reported so much longer. */
   readonly driftPart?: number;

@@ -236,6 +236,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const flag = Flag.look;
       return answeredOf(lines, flag, await strict.take({ lines, flag, slot: 0 }, { background })).decision;
     },
+    returned: strict.returned,
     resetClient: (client, region) => forget([client], regionBy({ region })),
   };
 }

@@ -226,6 +226,8 @@ export interface InsideLimiter extends Limiter {
   client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
   inspect(client: AppliedPolicy, region: string, background: Background | undefined): Promise<Decision>;
+  /** A reservation was settled without the limiter: units of these keys of the store may have come back. */
+  returned(keys: readonly string[]): void;
   /** `reset` for a client in that form. @throws {StoreError} */
   resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }

@@ -17,6 +17,7 @@ import type { IsolateListener, ListenerOf } from "./listener.ts";
 import { type Losses, lossWarning, newLosses } from "./losses.ts";
 import { type Memory, newMemory } from "./memory.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
+import { forgetRefusals } from "./replies.ts";
 import {
   type Answer,
   type AskedRequest,
@@ -127,7 +128,7 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
   const { store, memory } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
-    renew: (charges) => renew(place, charges),
+    renew: (charges, call) => renew(place, charges, call),
   };
 
   /** Of a refusal: it has charged nothing. */
@@ -185,6 +186,7 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
     // A wrap may have units although the store has none.
     surelyRefuses: ({ request }) =>
       !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
+    returned: (keys) => forgetRefusals(memory, keys),
     reset: (keys) => resetKeys(place, keys),
   };
 }

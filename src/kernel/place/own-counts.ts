@@ -1,7 +1,7 @@
 /** While the store has no answer: this isolate's own counts. They begin with the counts of the store's last reply. */
 
 import { Kind } from "../core/algorithm.ts";
-import type { LimitRecord, LimitSpec, LimitValue } from "../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type LimitSpec, type LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
@@ -39,7 +39,8 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, localAtMs);
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
-  const reply = byEarliest(takeCountingUnanswered(memory, unanswered, request, nowMs), now);
+  const decided = byEarliest(takeCountingUnanswered(memory, unanswered, request, nowMs), now);
+  const reply = withoutOthers(memory, request, decided, nowMs);
   for (const { key } of reply.charged) {
     const own = recordOf(memory, key)?.pending?.unanswered?.get(call);
     if (own) own.isCounted = true;
@@ -51,6 +52,24 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
 function byEarliest(reply: TakeReply, { earliestMs }: Now): TakeReply {
   if (reply.allowed || earliestMs === undefined) return reply;
   return { ...reply, keys: reply.keys.map((limits) => limits.map((one) => ({ ...one, driftPart: DRIFT }))) };
+}
+
+/** The reply, with what is surely used: the counts of some limits have units that are left to other isolates. */
+function withoutOthers(memory: Memory, { keys }: TakeRequest, reply: TakeReply, nowMs: number): TakeReply {
+  const othersOf = ({ key }: KeyRequest) => {
+    const others = recordOf(memory, key)?.own?.others;
+    return others && nowMs < others.untilMs ? others.units : 0;
+  };
+  if (!keys.some(othersOf)) return reply;
+  const shown = keys.map((key, k) =>
+    key.limits.map((limit, l) => {
+      const { quota, remaining } = algorithmOf(limit);
+      const one = reply.keys[k]![l]!;
+      const used = quota(limit).quota - remaining(one.view, limit, nowMs) - othersOf(key);
+      return { ...one, driftPart: DRIFT, used: Math.max(0, used) };
+    }),
+  );
+  return { ...reply, keys: shown };
 }
 
 /**
@@ -115,9 +134,14 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
     );
   }
   const part = partOf(record, isSlow(memory, localAtMs));
+  own.others = undefined;
   if (part === 1) return;
-  const left = leftBy({ limits: counted }, views, nowMs);
-  charge(Math.floor(left * (1 - part)), counted);
+  const units = Math.floor(leftBy({ limits: counted }, views, nowMs) * (1 - part));
+  const [replies] = charge(units, counted).keys;
+  const ends = counted.map(
+    (limit, l) => algorithmOf(limit).tell(replies![l]!.view, limit, 0, false, nowMs).resetAfterMs,
+  );
+  own.others = { units, untilMs: nowMs + Math.max(...ends) };
 }
 
 /** Units and requests without an answer under one key. */

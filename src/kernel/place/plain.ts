@@ -45,6 +45,7 @@ export function plainTaker(store: Store): Taker {
     },
 
     surelyRefuses: () => false,
+    returned() {},
     reset: (keys) => store.reset(keys),
   };
 }

@@ -134,6 +134,8 @@ export interface OwnCounts {
   debts: readonly Debt[];
   /** Debts that are on their way to the store, or have perhaps arrived there, by number. */
   readonly repaying: Map<number, SentDebt>;
+  /** Units among the records that are left to other isolates. Nobody has surely used them. Absent: none are. */
+  others?: { readonly units: number; readonly untilMs: number } | undefined;
 }
 
 /** Units that requests ask the store for, or wait for. */

@@ -32,7 +32,7 @@ export function mayBeRefused(memory: Memory, keys: readonly KeyRequest[]): boole
 export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
   const { earliestMs, latestMs } = now;
   if (earliestMs === undefined) return undefined;
-  const known = keys.map((key) => refusingAbout(memory, key));
+  const known = keys.map((key) => refusingAbout(memory, key) ?? quietAbout(memory, key, now, earliestMs));
   // The header fields and the waits need every limit, not only the one that refuses.
   const at = (nowMs: number) => keys.map((key, k) => recall(key, known[k], now, nowMs));
   const earliest = at(earliestMs);
@@ -109,6 +109,13 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
 /** As `replyAbout`, of a reply that may refuse. */
 function refusingAbout(memory: Memory, key: KeyRequest): KeyReply | undefined {
   return replyAbout(key, refusingReply(memory, key.key));
+}
+
+/** The same of a key of cost 0 that is far from its limits, such as a ban that has not begun: it refuses nothing. */
+function quietAbout(memory: Memory, key: KeyRequest, now: Now, nowMs: number): KeyReply | undefined {
+  if (key.cost > 0) return undefined;
+  const known = replyAbout(key, lastReply(memory, key.key));
+  return recall(key, known, now, nowMs)?.some(({ refused }) => refused) ? undefined : known;
 }
 
 /**

@@ -110,7 +110,7 @@ export interface Settler {
   /** Never rejects because of a store. */
   settle(changes: readonly Change[], call: Call): Promise<void>;
   /** Renews slots. False: it will not succeed later either. */
-  renew(charges: readonly Charge[]): Promise<boolean>;
+  renew(charges: readonly Charge[], call: Call): Promise<boolean>;
   /** No other place has refused the request. Absent: nothing follows from that. */
   keep?(background: Background | undefined): void;
 }
@@ -141,6 +141,8 @@ export interface Taker {
   known<L extends Line>(ask: Inquiry<L>, call: Call): Promise<Answer<L> | undefined>;
   /** Whether the store would surely refuse this line, although nobody may know for how long. Calls nothing. */
   surelyRefuses(line: Line): boolean;
+  /** Units of these keys of a store have come back by a call that the taker has not made: no memory may refuse. */
+  returned(keys: readonly string[]): void;
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
   reset(keys: readonly string[]): Promise<void>;
 }

@@ -103,7 +103,9 @@ export function createTakes({ gate, limiter, reservations, regionOf, rateLimitHe
         return unprocessable(`used.${unknown}: this reservation has only ${[...new Set(names)].join(", ")}.`);
       }
       try {
-        return answer({ settled: await reservations.settle(sealed, used) });
+        const settled = await reservations.settle(sealed, used);
+        limiter.returned(sealed.charges.map(({ receipt }) => receipt.key));
+        return answer({ settled });
       } catch (error) {
         if (!isStoreError(error)) throw error;
         return unavailable("The store does not answer. Settle again: it is done once, however often it is asked for.");

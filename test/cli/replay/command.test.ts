@@ -39,17 +39,6 @@ const FILES = {
 
 const replay = (folder: string, ...args: string[]) => headgate(folder, ["replay", "--log", "access.log", ...args]);
 
-it("says what the configuration of this folder would have refused", async () => {
-  const { status, stdout, stderr } = await replay(folderWith(FILES));
-  expect([status, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(
-    /^1 files, [\d,]+ bytes, 15 lines, 15 requests, from 2026-11-21 10:00:00 to 2026-11-21 10:00:22 UTC\n/,
-  );
-  expect(stdout).toContain("wrangler.toml: 2 of 15 requests refused (13.3 %)\n");
-  expect(stdout).toMatch(/\nsite +15 +2 +13\.3 % +2 +1 +50 %\n/);
-  expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50 % +1 +1 +100 %\n/);
-});
-
 it("compares candidates, suggests numbers, and writes the same as JSON and as a page, without keys", async () => {
   const folder = folderWith({ ...FILES, "third.toml": wrangler(12, LOGIN) });
   const args = "--candidate candidate.toml --candidate third.toml --suggest 1% --html report.html".split(" ");
@@ -70,20 +59,6 @@ it("compares candidates, suggests numbers, and writes the same as JSON and as a 
     expect(report).toContain("site, limit site: 12 refuses less than 1 % (now 10)");
     expect(report).not.toContain("203.0.113");
   }
-});
-
-it("reads several logs, compressed ones and the standard input", async () => {
-  const lines = LOG.match(/.*\n/g)!;
-  const files = { ...FILES, "a.gz": gzipSync(lines.slice(0, 7).join("")), "b.log": lines.slice(7, 14).join("") };
-  const stdin = (async function* () {
-    yield Buffer.from(lines.slice(14).join(""));
-  })();
-  const args = ["replay", "--log", "b.log", "a.gz", "--log", "-", "--json"];
-  const { stdout } = await headgate(folderWith(files), args, {}, { stdin });
-  expect(JSON.parse(stdout)).toMatchObject({
-    log: { files: 3, requests: 15 },
-    configurations: [{ requests: { refused: 2 } }],
-  });
 });
 
 describe("--fail-if", () => {

@@ -7,8 +7,10 @@ import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { clientKey, namedPlan } from "../../../src/kernel/http/key.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { recordDecisions } from "../../../src/operate/log.ts";
 import { draws } from "../../support/cases/draws.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { readText } from "./log/read-log.ts";
 import { configuration, logOf, recordedAt, requestAt, requests, run, START_MS } from "./logs.ts";
 
 const API = { name: "api", limits: [{ limit: 10, window: "1m" }] };
@@ -39,7 +41,7 @@ const request = fc.record({
   user: fc.constantFrom("", "ann", "bob"),
 });
 
-it("decides as a limiter over a memory store whose clock is that of the log", async () => {
+it("decides as a limiter over a memory store whose clock is that of the log, and as lines say that one has recorded", async () => {
   const limits = fc.array(policy, { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(limits, fc.array(request, { minLength: 40, maxLength: 80, size: "max" }), async (drawn, all) => {
@@ -52,6 +54,13 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
       vi.useFakeTimers({ toFake: ["Date"] });
       const checked = configuration(policies).settings.policies;
       const limiter = createLimiter({ policies: policies as never, store: memoryStore() });
+      const lines: string[] = [];
+      // As over Redis: the isolate refuses from memory too.
+      const recorded = createLimiter({
+        policies: policies as never,
+        store: { ...memoryStore(), kind: "redis" },
+        onDecision: recordDecisions(1, (line) => void lines.push(line)),
+      });
       const match = compileMatcher(checked);
       const expected = { refused: 0, byPolicy: new Map<string, number>() };
       for (const { atMs, head } of entries) {
@@ -60,6 +69,7 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
           const plan = policy.plan && namedPlan(policy.plan, head, () => "local");
           return { policy, cost, key: clientKey(policy.key, head, () => "local"), plan };
         });
+        await recorded.takeMatched(takes, () => "local");
         const { allowed, limits, shadow } = await limiter.takeMatched(takes, () => "local");
         if (!allowed) expected.refused++;
         const refusing = [...limits, ...shadow].filter(({ admitted }) => !admitted);
@@ -71,6 +81,10 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
       const [found] = (await run(entries, policies)).configurations;
       expect(found!.requests).toEqual({ requests: entries.length, refused: expected.refused });
       for (const { policy, refused } of found!.policies) expect(refused).toBe(expected.byPolicy.get(policy) ?? 0);
+      // What was recorded is decided again as it was.
+      const { entries: read } = await readText(lines.join("\n"), "headgate");
+      const { notes } = await run(read, policies);
+      expect(notes).toContain(`0.toml: 0 of ${lines.length} decisions differ from the recorded ones`);
     }),
     draws(40),
   );

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Crossing, findWarnings, MAX_SUBJECTS } from "../../../src/features/alerts/warnings.ts";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import type { LimiterOptions, LimitWarning, TakeOptions } from "../../../src/limiter.ts";
@@ -185,6 +186,34 @@ it("over several places, and from the isolate's own counts while the store is do
   const allowing = limiterWith([api({ warn: 0.8, onStoreFailure: "allow" })], { store: failing });
   await allowing.take(10);
   expect(allowing.told()).toEqual([]);
+});
+
+it("counts nothing as used that an instance leaves to the others while the store is down", async () => {
+  const memory = memoryStore();
+  const state = { isDown: false };
+  const far: Store = {
+    ...{ ...memory, kind: "redis" },
+    take: (...asked) => (state.isDown ? Promise.reject(new StoreError("OPEN")) : memory.take(...asked)),
+  };
+  const policies = [api({ limits: [{ ...HOUR, limit: 1_000 }], consistency: "leased", warn: 0.5 })];
+  const instance = () => limiterWith(policies, { store: withIsolate(far), onDecision: [] });
+  const all = [instance(), instance(), instance()];
+  const background = { waitUntil: () => {} };
+  const round = async (times: number) => {
+    for (let i = 0; i < times; i++) for (const { take } of all) await take(1, { background });
+  };
+  const told = () => all.map((one) => one.told().join());
+  for (let i = 0; i < 50; i++) {
+    await round(1);
+    later(200);
+  }
+  state.isDown = true;
+  await round(50);
+  expect(told()).toEqual(["", "", ""]);
+  // Of the next window all is its own.
+  later(60 * MINUTE_MS);
+  await round(500);
+  expect(told()).toEqual(new Array(3).fill("api 0.5 500"));
 });
 
 it("a clock that steps back warns of no window twice", async () => {

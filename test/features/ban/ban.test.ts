@@ -80,25 +80,6 @@ describe("a client that is refused too often", () => {
     expect(waits).toEqual([10, 60, 60, 60]);
   });
 
-  it("has its bans forgotten after the longest of them", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 5);
-    await later(S);
-    await later(10 * M + 60 * M);
-    await takes(limiter, 5);
-    await later(S);
-    expect((await takes(limiter, 1))[0]).toMatchObject({ retryAfterMs: 10 * M });
-  });
-
-  it("is not banned by refusals that are further apart", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 4);
-    await later(10 * M + S);
-    await takes(limiter, 3);
-    await later(S);
-    expect((await takes(limiter, 1)).map(becameOf)).toEqual(["refused"]);
-  });
-
   it("is not banned for longer by asking while it is banned", async () => {
     const { limiter, asked } = limiterWith();
     await takes(limiter, 5);
@@ -106,13 +87,6 @@ describe("a client that is refused too often", () => {
     await takes(limiter, 20);
     await later(S);
     expect(reportsIn(asked)).toEqual([3]);
-  });
-
-  it("bans no other client", async () => {
-    const { limiter } = limiterWith();
-    await takes(limiter, 5);
-    await later(S);
-    expect((await takes(limiter, 1, "bob")).map(becameOf)).toEqual(["charged"]);
   });
 
   it("is free after a reset, which forgets refusals that are not reported, too", async () => {
@@ -144,13 +118,6 @@ describe("a ban and its policy", () => {
     expect(other.asked[0]!.keys).toHaveLength(1);
   });
 
-  it("shows nothing of a ban that has not begun", async () => {
-    const { limiter } = limiterWith();
-    const [admitted] = await takes(limiter, 1);
-    expect(admitted).toMatchObject({ remaining: 1, resetAfterMs: 120 * S });
-    expect(idsOf(admitted!)).toEqual(["api"]);
-  });
-
   it("holds in all regions, also for limits per region", async () => {
     const { limiter, asked } = limiterWith({ limits: [{ limit: 2, window: "1m", scope: "region" }] });
     await takes(limiter, 5);
@@ -168,16 +135,6 @@ describe("a ban and its policy", () => {
     expect(becameOf(decision!)).toBe("banned");
     expect(decision!.shadow.filter(({ admitted }) => !admitted).map(({ limit }) => limit.id)).toEqual(["api-ban"]);
     expect(decisions.at(-1)![0]).toBe(decision);
-  });
-
-  it("gives a reservation the units of its policy, and settles them alone", async () => {
-    const { limiter, asked } = limiterWith({ limits: [{ limit: 10, window: "1m" }] });
-    const reservation = await limiter.reserve("api", { key: "ann", cost: 4 });
-    expect(reservation.reserved).toEqual({ api: 4 });
-    await reservation.extend({ api: 2 });
-    await reservation.settle({ api: 3 });
-    expect(asked.slice(1).flatMap(({ keys }) => keys.map(({ key }) => key.endsWith("!ban")))).toEqual([false, false]);
-    expect(await limiter.peek("api", { key: "ann" })).toMatchObject({ remaining: 7 });
   });
 
   it("asks no overflow about a banned client", async () => {

@@ -70,6 +70,19 @@ it("counts refusals from memory, and refuses from memory what the report has sho
   expect(asked).toHaveLength(3);
 });
 
+it("makes no further call on the way of requests that memory refuses, whatever its reports show", async () => {
+  const callsWith = async (ban: PolicyInput["ban"]) => {
+    const { store, asked } = farStore();
+    const takes = limiterOver(withIsolate(store), [{ ...POLICY, ban }]);
+    for (let i = 0; i < 100; i++) {
+      await takes(1);
+      await later(200);
+    }
+    return asked.filter(({ flag }) => flag === Flag.take).length;
+  };
+  expect(await callsWith({ after: 1_000, within: "10m", for: "2h" })).toBe(await callsWith(undefined));
+});
+
 it("is known to another instance with its first call", async () => {
   const { store } = farStore();
   const [here, there] = [limiterOver(withIsolate(store)), limiterOver(withIsolate(store))];

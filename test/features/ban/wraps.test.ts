@@ -5,7 +5,6 @@ import { type Decision, memoryStore, type PolicyInput } from "../../../src/index
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const S = 1_000;
@@ -142,54 +141,6 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
     expect((await here.take())[0]).toMatch(/^charged/);
   });
 
-  it("takes few calls to tell many requests that come at once", async () => {
-    const { instance, ban, asked } = world(wrapped);
-    const { limiter, background } = instance();
-    await ban();
-    asked.length = 0;
-    const all = Promise.all(Array.from({ length: 50 }, () => limiter.take("api", { key: "ann", background })));
-    await later(3 * SYNC_MS);
-    const became = (await all).map(({ policies }) => policies[0]!.became);
-    if (wrapped === "leased") expect(new Set(became)).toEqual(new Set(["banned"]));
-    expect(asked.length).toBeLessThanOrEqual(3);
-  });
-
-  it("goes with the limits per region, and with those of other policies", async () => {
-    const { instance, ban } = world(wrapped, {
-      limits: [
-        { algorithm: "fixed-window", limit: 20, window: "1h" },
-        { algorithm: "fixed-window", limit: 20, window: "1h", scope: "region" },
-      ],
-    });
-    const site = { ...POLICY, ...WRAPPED[wrapped], name: "site", ban: undefined };
-    const { limiter, background } = instance();
-    await ban();
-    const both = createLimiter({
-      policies: [{ ...POLICY, ...WRAPPED[wrapped] }, site],
-      store: withIsolate(world(wrapped).store),
-      onDecision: [],
-    });
-    const taken = both.take(
-      ["site", "api"].map((policy) => ({ policy, key: "ann" })),
-      { background },
-    );
-    await later(5);
-    expect((await taken).policies.map(({ became, limits }) => [became, limits.length])).toEqual([
-      ["charged", 1],
-      ["charged", 1],
-    ]);
-    const one = limiter.take("api", { key: "ann", background });
-    await later(3 * SYNC_MS);
-    await one;
-    const again = limiter.take("api", { key: "ann", background });
-    await later(5);
-    expect((await again).limits.map(({ limit, admitted }) => [limit.id, admitted])).toEqual([
-      ["api-ban", false],
-      ["api-1", true],
-      ["api-2", true],
-    ]);
-  });
-
   it("shows in a peek, and in nothing that is not asked about it", async () => {
     const { instance, ban } = world(wrapped);
     const { limiter, take } = instance();
@@ -211,40 +162,10 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
   });
 });
 
-describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s over several places", (wrapped) => {
-  const limits = [{ algorithm: "fixed-window", limit: 3, window: "1h", scope: "region" }] as const;
-  it.each([
-    ["other policies count elsewhere", (key: string) => Number(key.includes("{site:"))],
-    // What a program writes itself may see the region.
-    ["the limits per region count elsewhere", (key: string) => Number(/:eu$/.test(key))],
-  ])("begins, and refuses, if %s", async (_, placeOf) => {
-    const stores = [world(wrapped), world(wrapped)];
-    const policies = [
-      { ...POLICY, ...WRAPPED[wrapped], limits },
-      { name: "site", ...WRAPPED[wrapped], limits: [{ algorithm: "fixed-window", limit: 500, window: "1h" }] },
-    ] as const;
-    const instance = () => {
-      const store = splitStore(
-        stores.map(({ store }) => withIsolate(store)),
-        placeOf,
-      );
-      const limiter = createLimiter({ policies, store, region: "eu", onDecision: [] });
-      return async () => {
-        const takes = ["site", "api"].map((policy) => ({ policy, key: "ann" }));
-        const taken = limiter.take(takes, { background: { waitUntil() {} } });
-        await later(10);
-        return (await taken).policies.map(({ became }) => became);
-      };
-    };
-    const [here, there] = [instance(), instance()];
-    await there();
-    for (let i = 0; i < 12; i++) await here();
-    await later(S + 10);
-    expect(await here()).toEqual(["spared", "banned"]);
-    for (let i = 0; i < 9; i++) await there();
-    await later(4 * SYNC_MS);
-    expect(await there()).toEqual(["spared", "banned"]);
-  });
+it("is told with the first refusal of a leased limit that is used up, too", async () => {
+  const { instance, ban } = world("leased", { limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] });
+  await ban();
+  expect(await instance().take()).toEqual(["banned by redis"]);
 });
 
 it("does not begin by pauses of an instance that got few of the units to lease", async () => {
@@ -264,21 +185,10 @@ it("does not begin by pauses of an instance that got few of the units to lease",
   expect(reported.reduce((sum, cost) => sum + cost, 0)).toBe(refused - paused);
 });
 
-it("is known before the body of a request is read", async () => {
-  const { instance, ban } = world("leased");
-  const { limiter, take } = instance();
-  await ban();
-  await take(2);
-  const [policy] = limiter.policies;
-  const one = { policy: policy!, key: { kind: "key", values: ["ann"] }, cost: 1, atLeast: 1 };
-  const refused = await limiter.refuseMatched([one], () => "local");
-  expect(refused?.policies.map(({ became }) => became)).toEqual(["banned"]);
-});
-
-it("in shadow refuses nobody under shared, and says whom it would refuse", async () => {
+it("in shadow refuses nobody under shared, says whom it would refuse, and counts nothing meanwhile", async () => {
   const { instance, asked } = world("shared", {
     mode: "shadow",
-    limits: [{ algorithm: "fixed-window", limit: 2, window: "1h" }],
+    limits: [{ algorithm: "fixed-window", limit: 2, window: "10s" }],
   });
   const here = instance();
   await here.take(6);
@@ -286,4 +196,21 @@ it("in shadow refuses nobody under shared, and says whom it would refuse", async
   const calls = asked.length;
   expect(await here.take(3)).toEqual(new Array(3).fill("banned by shared"));
   expect(asked.length).toBe(calls);
+  await later(10 * S);
+  // Now the limit would admit.
+  expect(await here.take()).toEqual(["banned by redis"]);
+  expect(await here.take(3)).toEqual(new Array(3).fill("banned by shared"));
+  await later(3 * SYNC_MS);
+  const counts = instance({ consistency: "strict", sync: undefined }).limiter;
+  const peeked = counts.peek("api", { key: "ann" });
+  await later(2);
+  expect((await peeked).shadow.map(({ limit, remaining }) => [limit.id, remaining])).toEqual([
+    ["api-ban", 0],
+    ["api", 2],
+  ]);
+  const reset = counts.reset("api", { key: "ann" });
+  await later(2);
+  await reset;
+  await later(5 * S);
+  expect((await here.take())[0]).toMatch(/^charged/);
 });

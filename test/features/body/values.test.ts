@@ -32,10 +32,8 @@ describe("JSON", () => {
     ["a path as forms have it", "items[1][id]", '{"items":[{"id":"a"},{"id":"b"}]}', "b"],
     ["a list as the whole body", "0.id", '[{"id":"a"}]', "a"],
     ["a number", "n", '{"n":5.50}', "5.5"],
-    ["zero", "n", '{"n":0}', "0"],
     ["booleans", "stream", '{"stream":false}', "false"],
     ["another escape", "email", '{"\\u0065mail":"\\u0061nn"}', "ann"],
-    ["a text with spaces", "email", '{"email":" ann "}', " ann "],
     ["a text of 1,000 characters, whole", "email", `{"email":"${"a".repeat(1_000)}"}`, "a".repeat(1_000)],
     ["another member", "email", '{"mail":"ann"}', ABSENT],
     ["an empty text", "email", '{"email":""}', ABSENT],
@@ -43,11 +41,9 @@ describe("JSON", () => {
     ["a list", "email", '{"email":["ann"]}', ABSENT],
     ["an object", "email", '{"email":{"a":1}}', ABSENT],
     ["a member of a text", "email.length", '{"email":"ann"}', ABSENT],
-    ["a member of null", "a.b", '{"a":null}', ABSENT],
     ["the length of a list", "items.length", '{"items":[1]}', ABSENT],
     ["an item that is not written as a number", "items.00", '{"items":["a"]}', ABSENT],
     ["an item that is not there", "items.7", '{"items":["a"]}', ABSENT],
-    ["a text as the whole body", "email", '"email"', ABSENT],
     ["what objects inherit", "constructor.name", '{"a":1}', ABSENT],
     ["__proto__ that is not there", "__proto__", '{"a":1}', ABSENT],
     ["__proto__ as a member", "__proto__.email", '{"__proto__":{"email":"ann"}}', "ann"],
@@ -93,16 +89,13 @@ describe("JSON", () => {
 describe("a form in a URL's encoding", () => {
   it.each<[what: string, path: string, body: string | Bytes, expected: BodyValue]>([
     ["a field", "email", "a=1&email=ann%40example.com&b=2", "ann@example.com"],
-    ["what forms do with spaces", "name", "name=Ann+B%20C", "Ann B C"],
     ["a value with =", "email", "email=a=b", "a=b"],
     ["a name with a dot", "user.email", "user.email=ann", "ann"],
     ["a name with brackets", "user[email]", "user[email]=ann&user%5Bname%5D=Ann", "ann"],
     ["a name with brackets for one with dots", "user.email", "user[email]=ann", "ann"],
     ["an encoded name", "email", "%65mail=ann", "ann"],
-    ["another field", "email", "mail=ann", ABSENT],
     ["a field that only begins alike", "email", "email2=ann&xemail=ann", ABSENT],
     ["an empty field", "email", "email=", ABSENT],
-    ["a name without a value", "email", "email", ABSENT],
     ["a field twice", "email", "email=ann&email=bob", DOUBT],
     ["a field twice, encoded", "email", "email=ann&%65mail=bob", DOUBT],
     ["a field twice, in another case", "email", "email=ann&EMAIL=bob", DOUBT],
@@ -146,79 +139,50 @@ describe("a form in a URL's encoding", () => {
 });
 
 describe("a form of several parts", () => {
-  const EMAIL = 'Content-Disposition: form-data; name="email"\r\n\r\nann';
+  const CD = "Content-Disposition: form-data";
+  const EMAIL = `${CD}; name="email"\r\n\r\nann`;
   const form = (...parts: string[]) => `${parts.map((part) => `--x\r\n${part}\r\n`).join("")}--x--\r\n`;
-  const named = (head: string, value = "ann") => form(`${head}\r\n\r\n${value}`);
+  /** @param rest of the head, behind "form-data". */
+  const named = (rest: string, value = "ann") => form(`${CD}${rest}\r\n\r\n${value}`);
+  const PNG = `${CD}; name="b"; filename="b.png"\r\nContent-Type: image/png\r\n\r\n..`;
+  const BINARY = [0xff, 0, 0x80, 0x9d, 13, 10];
 
   it.each<[what: string, body: string | Bytes, expected: BodyValue]>([
     ["a field", form(EMAIL), "ann"],
-    [
-      "a field between others",
-      form(
-        "Content-Disposition: form-data; name=a\r\n\r\n",
-        EMAIL,
-        'Content-Disposition: form-data; name="b"; filename="b.png"\r\nContent-Type: image/png\r\n\r\n..',
-      ),
-      "ann",
-    ],
+    ["a field between others", form(`${CD}; name=a\r\n\r\n`, EMAIL, PNG), "ann"],
     [
       "a field beside a file of any bytes",
-      bytes(
-        '--x\r\nContent-Disposition: form-data; name="f"; filename="é"\r\n\r\n',
-        [0xff, 0, 0x80, 0x9d, 13, 10],
-        `\r\n--x\r\n${EMAIL}é\r\n--x--`,
-      ),
+      bytes(`--x\r\n${CD}; name="f"; filename="é"\r\n\r\n`, BINARY, `\r\n--x\r\n${EMAIL}é\r\n--x--`),
       "anné",
     ],
     [
       "a name without quotes, as .NET writes it",
-      named("Content-Type: text/plain; charset=utf-8\r\nContent-Disposition: form-data; name=email"),
+      form(`Content-Type: text/plain; charset=utf-8\r\n${CD}; name=email\r\n\r\nann`),
       "ann",
     ],
-    ["a value of several lines", named('Content-Disposition: form-data; name="email"', "a\r\nb"), "a\r\nb"],
-    ["UTF-8", named('Content-Disposition: form-data; name="email"', "änn"), "änn"],
-    ["another field", form('Content-Disposition: form-data; name="mail"\r\n\r\nann'), ABSENT],
-    ["an empty field", named('Content-Disposition: form-data; name="email"', ""), ABSENT],
+    ["a value of several lines", named('; name="email"', "a\r\nb"), "a\r\nb"],
+    ["another field", named('; name="mail"'), ABSENT],
+    ["an empty field", named('; name="email"', ""), ABSENT],
     ["a field twice", form(EMAIL, EMAIL), DOUBT],
     ["a field twice, in another case", form(EMAIL, EMAIL.replace("email", "eMail")), DOUBT],
-    ["a file", named('Content-Disposition: form-data; name="email"; filename="a"'), DOUBT],
-    ["a file of another writing", named("Content-Disposition: form-data; name=\"email\"; filename*=UTF-8''a"), DOUBT],
-    ["a name twice", named('Content-Disposition: form-data; name="a"; name="email"'), DOUBT],
-    ["a name with an escape", named('Content-Disposition: form-data; name="em\\ail"'), DOUBT],
-    [
-      "two heads",
-      named('Content-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="email"'),
-      DOUBT,
-    ],
-    ["a head that goes on in the next line", named('Content-Disposition: form-data;\r\n name="email"'), DOUBT],
-    [
-      "another charset",
-      named('Content-Disposition: form-data; name="email"\r\nContent-Type: text/plain; charset=utf-7'),
-      DOUBT,
-    ],
-    ["an encoding", named('Content-Disposition: form-data; name="email"\r\nContent-Transfer-Encoding: base64'), DOUBT],
-    [
-      "a form within",
-      named('Content-Disposition: form-data; name="a"\r\nContent-Type: multipart/mixed; boundary=y'),
-      DOUBT,
-    ],
+    ["a file", named('; name="email"; filename="a"'), DOUBT],
+    ["a file of another writing", named("; name=\"email\"; filename*=UTF-8''a"), DOUBT],
+    ["a name twice", named('; name="a"; name="email"'), DOUBT],
+    ["a name with an escape", named('; name="em\\ail"'), DOUBT],
+    ["two heads", named(`; name="a"\r\n${CD}; name="email"`), DOUBT],
+    ["a head that goes on in the next line", named(';\r\n name="email"'), DOUBT],
+    ["another charset", named('; name="email"\r\nContent-Type: text/plain; charset=utf-7'), DOUBT],
+    ["an encoding", named('; name="email"\r\nContent-Transfer-Encoding: base64'), DOUBT],
+    ["a form within", named('; name="a"\r\nContent-Type: multipart/mixed; boundary=y'), DOUBT],
     ["text in front of it", `text\r\n${form(EMAIL)}`, DOUBT],
     ["text behind it", `${form(EMAIL)}text`, DOUBT],
     ["no end", form(EMAIL).replace("--x--", "--x"), DOUBT],
     ["lines that end with LF", form(EMAIL).replaceAll("\r", ""), DOUBT],
-    [
-      "a part that hides another",
-      named('Content-Disposition: form-data; name="a"', '\n--x\nContent-Disposition: form-data; name="email"\n\nann'),
-      DOUBT,
-    ],
-    [
-      "a boundary that only begins alike",
-      named('Content-Disposition: form-data; name="a"', `\r\n--xy\r\n${EMAIL}`),
-      DOUBT,
-    ],
+    ["a part that hides another", named('; name="a"', `\n--x\n${CD}; name="email"\n\nann`), DOUBT],
+    ["a boundary that only begins alike", named('; name="a"', `\r\n--xy\r\n${EMAIL}`), DOUBT],
     [
       "a name that is not UTF-8",
-      bytes('--x\r\nContent-Disposition: form-data; name="', [0xff], `"\r\n\r\n1\r\n--x\r\n${EMAIL}\r\n--x--`),
+      bytes(`--x\r\n${CD}; name="`, [0xff], `"\r\n\r\n1\r\n--x\r\n${EMAIL}\r\n--x--`),
       DOUBT,
     ],
     ["JSON", '{"email":"ann"}', DOUBT],
@@ -256,13 +220,10 @@ describe("what a parser in front has made", () => {
   it.each<[what: string, path: string, json: unknown, expected: BodyValue]>([
     ["a field", "email", { email: "ann" }, "ann"],
     ["an object without a prototype", "email", Object.assign(Object.create(null), { email: "ann" }), "ann"],
-    ["a name with a dot", "user.email", { "user.email": "ann" }, "ann"],
     ["brackets that became members", "user[email]", { user: { email: "ann" } }, "ann"],
     ["members behind dots", "user.email", { user: { email: "ann" } }, "ann"],
     ["a field twice", "email", { email: ["ann", "bob"] }, DOUBT],
-    ["a field twice behind dots", "user.email", { user: { email: ["ann", "bob"] } }, DOUBT],
     ["what became an object", "email", { email: { 0: "ann" } }, DOUBT],
-    ["another field", "email", { mail: "ann" }, ABSENT],
     ["another case", "email", { Email: "ann" }, DOUBT],
     ["a list as it was sent", "email", { "email[]": "ann" }, DOUBT],
     ["what objects inherit", "toString", {}, ABSENT],

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
@@ -102,89 +101,7 @@ const STORES: Readonly<Record<string, () => Store>> = {
   },
 };
 
-describe("one after another", () => {
-  const all: PolicyInput = {
-    ...login,
-    name: "all",
-    count: "all",
-    limits: [{ algorithm: "fixed-window", limit: 40, window: "1m" }],
-  };
-  const shadow: PolicyInput = { ...login, name: "shadow", mode: "shadow", count: "successes" };
-  const statuses = fc.constantFrom(200, 204, 302, 304, 399, 400, 401, 429, 500, 503);
-
-  it.each(Object.keys(STORES))("any order refuses exactly what it should: %s", async (name) => {
-    let refusals = 0;
-    const requests = fc.array(fc.record({ status: statuses, cost: fc.integer({ min: 0, max: 3 }) }), {
-      minLength: 10,
-      maxLength: 40,
-    });
-    const property = fc.asyncProperty(
-      requests,
-      fc.constantFrom<Exclude<PolicyInput["count"], undefined>>("failures", "successes", LISTED, LEFT_OUT),
-      async (list, count) => {
-        const { sendFor, used, decisions } = setUp([{ ...login, count }, all, shadow], STORES[name]!());
-        const charged = { login: 0, all: 0, shadow: 0 };
-        for (const { status, cost } of list) {
-          const isAllowed = charged.login + cost <= 5 && charged.all + cost <= 40;
-          const answer = await sendFor(status, cost);
-          expect(answer.status).toBe(isAllowed ? status : 429);
-          if (!isAllowed) {
-            refusals++;
-            // Nothing is in flight: the wait is that of the counts.
-            expect(answer.headers.get("Retry-After")).toBe("60");
-            continue;
-          }
-          const isShadowCharged = charged.shadow + cost <= 5;
-          charged.all += cost;
-          if (COUNTED.get(count)!(status)) charged.login += cost;
-          if (status < 400 && isShadowCharged) charged.shadow += cost;
-        }
-        expect([await used("login"), await used("all"), await used("shadow")]).toEqual([
-          [charged.login],
-          [charged.all],
-          [charged.shadow],
-        ]);
-        expect(decisions).toHaveLength(list.length);
-      },
-    );
-    await fc.assert(property, draws(60));
-    expectReached(refusals, 50);
-  });
-});
-
 describe("at once", () => {
-  it("as many are in flight as the limit has units, and refusals because of them tell 1 s", async () => {
-    const { begin, sendFor, used } = setUp([login], STORES.far!());
-    const begun = await Promise.all(Array.from({ length: 5 }, () => begin()));
-    const refused = await sendFor(200);
-    expect([refused.status, refused.headers.get("Retry-After"), refused.headers.get("retry-after-ms")]).toEqual([
-      429,
-      "1",
-      "1000",
-    ]);
-    expect(refused.headers.get("RateLimit")).toBe('"login";r=0;t=1');
-    for (const { respond } of begun.slice(0, 4)) respond!(401);
-    await Promise.all(begun.slice(0, 4).map(({ answer }) => answer));
-    // The fifth may still succeed.
-    expect((await sendFor(200)).headers.get("Retry-After")).toBe("1");
-    begun[4]!.respond!(401);
-    await begun[4]!.answer;
-    expect((await sendFor(200)).headers.get("Retry-After")).toBe("60");
-    expect(await used()).toEqual([5]);
-  });
-
-  it("another policy that refuses tells the longer wait", async () => {
-    const all: PolicyInput = {
-      ...login,
-      name: "all",
-      count: "all",
-      limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }],
-    };
-    const { begin, sendFor } = setUp([{ ...login, limits: [{ limit: 1, window: "1m" }] }, all]);
-    await begin();
-    expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
-  });
-
   it("an attempt that ends without a word is in flight for a minute", async () => {
     const hour: PolicyInput = { ...login, limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] };
     const { begin, sendFor } = setUp([hour]);
@@ -195,32 +112,37 @@ describe("at once", () => {
     expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
   });
 
-  it("a random story keeps to its model", async () => {
+  it("any story keeps to its model, beside a policy in shadow", async () => {
     type Step =
       | { readonly begin: number }
       | { readonly end: number; readonly status: number }
       | { readonly afterMs: number };
+    const statuses = fc.constantFrom(200, 204, 302, 304, 399, 400, 401, 401, 429, 500, 503);
     const step = fc.oneof<fc.Arbitrary<Step>[]>(
       fc.record({ begin: fc.integer({ min: 0, max: 3 }) }),
-      fc.record({ end: fc.nat(10), status: fc.constantFrom(200, 401, 401) }),
+      fc.record({ end: fc.nat(10), status: statuses }),
       fc.record({ afterMs: fc.integer({ min: 1, max: 5_000 }) }),
     );
+    const shadow: PolicyInput = { ...login, name: "shadow", mode: "shadow", count: "successes" };
     const reached = { certain: 0, inFlight: 0 };
     const property = fc.asyncProperty(
       fc.array(step, { minLength: 20, maxLength: 40 }),
       fc.constantFrom(...Object.keys(STORES)),
-      async (steps, store) => {
+      fc.constantFrom<Exclude<PolicyInput["count"], undefined>>("failures", "successes", LISTED, LEFT_OUT),
+      async (steps, store, count) => {
         vi.setSystemTime(NOW_MS);
-        const { begin, used, settled } = setUp([login], STORES[store]!());
-        const charged = new Map<number, number>();
+        const { begin, used, settled, decisions } = setUp([{ ...login, count }, shadow], STORES[store]!());
+        const [charged, watched] = [new Map<number, number>(), new Map<number, number>()];
         const open: {
-          readonly cost: number;
-          readonly window: number;
+          cost: number;
+          window: number;
+          isWatched: boolean;
           answer: Promise<Response>;
           respond: (status: number) => void;
         }[] = [];
         const windowOf = () => Math.floor(Date.now() / WINDOW_MS);
-        const add = (window: number, cost: number) => charged.set(window, (charged.get(window) ?? 0) + cost);
+        const add = (to: Map<number, number>, window: number, cost: number) =>
+          to.set(window, (to.get(window) ?? 0) + cost);
         for (const one of steps) {
           if ("afterMs" in one) vi.setSystemTime(Date.now() + one.afterMs);
           else if ("end" in one) {
@@ -229,7 +151,8 @@ describe("at once", () => {
             attempt.respond(one.status);
             expect((await attempt.answer).status).toBe(one.status);
             await settled();
-            if (one.status < 400) add(attempt.window, -attempt.cost);
+            if (!COUNTED.get(count)!(one.status)) add(charged, attempt.window, -attempt.cost);
+            if (attempt.isWatched && one.status >= 400) add(watched, attempt.window, -attempt.cost);
           } else {
             const cost = one.begin;
             const window = windowOf();
@@ -237,8 +160,10 @@ describe("at once", () => {
             const { answer, respond } = await begin(cost);
             expect(respond !== undefined).toBe(cost <= free);
             if (respond) {
-              add(window, cost);
-              open.push({ cost, window, answer, respond });
+              add(charged, window, cost);
+              const isWatched = (watched.get(window) ?? 0) + cost <= 5;
+              if (isWatched) add(watched, window, cost);
+              open.push({ cost, window, isWatched, answer, respond });
             } else {
               const back = open.reduce((sum, attempt) => sum + attempt.cost, 0);
               const isInFlight = free + back >= cost;
@@ -252,10 +177,12 @@ describe("at once", () => {
             }
           }
         }
-        expect(await used()).toEqual([charged.get(windowOf()) ?? 0]);
+        expect(decisions).toHaveLength(steps.filter((one) => "begin" in one).length);
+        const now = windowOf();
+        expect([await used(), await used("shadow")]).toEqual([[charged.get(now) ?? 0], [watched.get(now) ?? 0]]);
       },
     );
-    await fc.assert(property, draws(100));
+    await fc.assert(property, draws(150));
     expectReached(reached.certain, 50);
     expectReached(reached.inFlight, 50);
   });
@@ -290,89 +217,26 @@ describe("beside other policies", () => {
     await text;
     await vi.waitFor(async () => expect(await left()).toEqual([5, 1]));
   });
-
-  it("limits of both scopes get their units back", async () => {
-    const minute = { limit: 5, window: "1m" } as const;
-    const { sendFor, used } = setUp([{ ...login, limits: [minute, { ...minute, scope: "region" }] }]);
-    await sendFor(200, 2);
-    await sendFor(401, 3);
-    expect(await used()).toEqual([3, 3]);
-  });
-
-  it("take and reserve by hand charge whatever happens", async () => {
-    const { limiter, used } = setUp([login]);
-    await limiter.take("login");
-    const reservation = await limiter.reserve("login", { cost: 2 });
-    await reservation.settle(1);
-    expect(await used()).toEqual([2]);
-  });
 });
 
-describe("several isolates and a store that is far away", () => {
-  /** Isolates over one store, each with a link that a test can cut or delay. */
-  function isolates() {
-    const shared = memoryStore();
-    const isolate = () => {
-      const link = { isCut: false, returnAfterMs: 0, calls: 0 };
-      const store: Store = {
-        ...shared,
-        kind: "far",
-        async take(request) {
-          link.calls++;
-          if (link.isCut) throw new StoreError("NETWORK", "READONLY");
-          if (request.flag === Flag.giveBack) await new Promise((resolve) => setTimeout(resolve, link.returnAfterMs));
-          return await shared.take(request);
-        },
-      };
-      return { link, ...setUp([login], withIsolate(store)) };
-    };
-    return { isolate, shared: setUp([login], shared) };
-  }
-
-  it("a request that overtakes units on their way back is told 1 s, without a call, and admitted after them", async () => {
-    const { link, send, sendFor, settled, used } = isolates().isolate();
-    link.returnAfterMs = 60;
-    for (let i = 0; i < 4; i++) await sendFor(401);
-    const succeed = () => send(() => new Response());
-    for (let i = 0; i < 3; i++) {
-      expect((await succeed()).status).toBe(200);
-      const refused = await succeed();
-      expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
-      await settled();
-    }
-    expect(link.calls).toBe(4 + 3 + 3);
-    expect(await used()).toEqual([4]);
-  });
-
-  it("a refusal is remembered for at most 1 s: another isolate gives units back", async () => {
-    const { isolate } = isolates();
-    const [one, other] = [isolate(), isolate()];
-    const attempts = await Promise.all(Array.from({ length: 5 }, () => one.begin()));
-    expect((await other.sendFor(200)).status).toBe(429);
-    attempts[0]!.respond!(200);
-    await attempts[0]!.answer;
-    expect(await one.used()).toEqual([4]);
-    vi.setSystemTime(NOW_MS + 900);
-    expect((await other.sendFor(200)).status).toBe(429);
-    expect(other.link.calls).toBe(1);
-    vi.setSystemTime(NOW_MS + 1_001);
-    expect((await other.sendFor(401)).status).toBe(401);
-    expect((await other.sendFor(401)).status).toBe(429);
-  });
-
-  it("through an outage the isolate counts by itself, and the store learns of the failures alone", async () => {
-    const { isolate, shared } = isolates();
-    const { link, sendFor } = isolate();
-    for (const status of [200, 401, 200]) await sendFor(status);
-    link.isCut = true;
-    for (const status of [401, 200, 200, 401, 200, 401]) expect((await sendFor(status)).status).toBe(status);
-    expect(await shared.used()).toEqual([1]);
-    expect((await sendFor(401)).status).toBe(401);
-    expect((await sendFor(200)).status).toBe(429);
-    link.isCut = false;
-    // This request tells the store what it has missed.
-    await sendFor(200, 0);
-    await vi.waitFor(async () => expect(await shared.used()).toEqual([5]));
-    expect((await sendFor(200)).status).toBe(429);
-  });
+it("through an outage the isolate counts by itself, and the store learns of the failures alone", async () => {
+  const place = memoryStore();
+  let isCut = false;
+  const take: Store["take"] = async (request) => {
+    if (isCut) throw new StoreError("NETWORK", "READONLY");
+    return await place.take(request);
+  };
+  const shared = setUp([login], place);
+  const { sendFor } = setUp([login], withIsolate({ ...place, kind: "far", take }));
+  for (const status of [200, 401, 200]) await sendFor(status);
+  isCut = true;
+  for (const status of [401, 200, 200, 401, 200, 401]) expect((await sendFor(status)).status).toBe(status);
+  expect(await shared.used()).toEqual([1]);
+  expect((await sendFor(401)).status).toBe(401);
+  expect((await sendFor(200)).status).toBe(429);
+  isCut = false;
+  // This request tells the store what it has missed.
+  await sendFor(200, 0);
+  await vi.waitFor(async () => expect(await shared.used()).toEqual([5]));
+  expect((await sendFor(200)).status).toBe(429);
 });

@@ -66,13 +66,4 @@ describe("a policy with fold", () => {
     expect([await left("login", "ann"), await left("login", "aNN")]).toEqual([6, 6]);
     expect([await left("plain", "Ann"), await left("plain", "ANN"), await left("plain", "ann")]).toEqual([8, 8, 9]);
   });
-
-  it("forgets by any spelling, and leaves the names of a program as they are", async () => {
-    const { limiter, send, left } = start();
-    await send("Ann");
-    await limiter.reset("login", { kind: "header:x-user", key: "ANN" });
-    expect(await left("login", "ann")).toBe(9);
-    await limiter.take("login", { key: "Ann" });
-    expect((await limiter.peek("login", { key: "ann" })).remaining).toBe(9);
-  });
 });

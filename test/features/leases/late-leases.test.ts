@@ -2,11 +2,8 @@
 
 import { expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import type { Limiter } from "../../../src/limiter.ts";
 import { background, type Call, holdReplies } from "../../kernel/place/held-replies.ts";
-import { createLimiter } from "../../support/limiter.ts";
 
 const held = holdReplies();
 
@@ -21,78 +18,6 @@ it("a leased request that loses its answer does not count its own units twice", 
   held.isDown = true;
   expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: true, remaining: 0 });
   expect(await limiter.take("a", { background })).toMatchObject({ source: "fallback", allowed: false });
-});
-
-it("what a lease was charged late for a refused request is given back, and the rest goes into the stock", async () => {
-  const policy = (name: string): PolicyInput => {
-    return {
-      name,
-      key: ["global"],
-      consistency: "leased",
-      onStoreFailure: "deny",
-      limits: [{ limit: 100_000, window: "1h" }],
-    };
-  };
-  const limiter = createLimiter({ policies: [policy("held"), policy("asked")], store: withIsolate(held.store) });
-  const COST = 50;
-  let source: string;
-  do {
-    let isDecided = false;
-    const taken = limiter.take("held", { background }).finally(() => {
-      isDecided = true;
-    });
-    while (!isDecided) {
-      await new Promise(setImmediate);
-      for (const call of held.calls.splice(0)) await call.arrive();
-    }
-    ({ source } = await taken);
-  } while (source !== "lease");
-  held.calls = [];
-  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { cost: COST, background });
-  while (held.calls.length < 1) await new Promise(setImmediate);
-  const { request } = held.calls[0]!;
-  held.calls[0]!.timeout();
-  expect((await both).unavailable).toBe(true);
-  await held.calls[0]!.arrive();
-  // Nothing was in stock. The call asked for COST, and for units for the stock of the first key.
-  const [ofHeld, ofAsked] = request.keys;
-  expect(ofHeld!.cost).toBeGreaterThan(COST);
-  expect(held.releases().map(({ request }) => request.keys.map(({ key, cost }) => [key, cost]))).toEqual([
-    [
-      [ofHeld!.key, COST],
-      [ofAsked!.key, COST],
-    ],
-  ]);
-  for (let stocked = ofHeld!.cost - COST; stocked > 0; stocked--) {
-    expect(await limiter.take("held", { background })).toMatchObject({ source: "lease", allowed: true });
-  }
-});
-
-it("what an admitted request was to get from the stock is owed after a late reply: it went back into the stock", async () => {
-  const limits = [{ limit: 100_000, window: "1h" as const }];
-  const policies = ["held", "asked"].map((name) => ({ name, key: ["global"], limits, ...LEASED }));
-  const limiter = createLimiter({ policies, store: withIsolate(held.store) });
-  // Until a request is answered from the stock and renews it.
-  for (let isRenewed = false; !isRenewed; ) {
-    const taken = limiter.take("held", { background });
-    isRenewed = (await held.decidedOrCalled(taken, 0)) === "lease" && held.calls.length > 0;
-    vi.setSystemTime(Date.now() + 10);
-    for (const call of held.calls.splice(0)) await call.arrive();
-    await taken;
-  }
-
-  const both = limiter.take([{ policy: "held" }, { policy: "asked" }], { background });
-  (await held.nextCall(0)).timeout();
-  expect((await both).allowed).toBe(true);
-  await held.calls[0]!.arrive();
-  const peeked = limiter.peek("asked", { background });
-  await (await held.nextCall(1)).arrive();
-  await peeked;
-  const repaid = (await held.nextCall(2)).request;
-  expect([repaid.flag, repaid.keys.map(({ key, cost }) => [key.includes("held"), cost])]).toEqual([
-    Flag.chargeAnyway,
-    [[true, 1]],
-  ]);
 });
 
 it("a lease whose calls are all answered late gets units in stock all the same, and tells what remains", async () => {
@@ -182,39 +107,4 @@ it.each(["late", "in time"])("a reply that is older than what a lease knows teac
   // What is known counts the units as charged already. Now they are in stock.
   const stocked = overtaken.request.keys[0]!.cost;
   expect((await limiter.take("a", { background })).remaining).toBe(remaining! - 1 + stocked);
-});
-
-/** A request has taken its units out of the stock and waits for more, when another isolate's reset becomes known. */
-async function resetBeside(limiter: Limiter) {
-  await sendAll(limiter, 300);
-  const stocked = asked() - 300;
-  expect(stocked).toBeGreaterThan(1);
-  held.calls = [];
-  const taken = limiter.take("a", { cost: stocked + 1, background });
-  const call = await held.nextCall(0);
-  vi.setSystemTime(Date.now() + FORGOTTEN_MS);
-  await held.store.reset([call.request.keys[0]!.key]);
-  return { taken, call };
-}
-
-it("units that a request took out of the stock before another isolate's reset do not come back", async () => {
-  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-  const { taken, call } = await resetBeside(limiter);
-  held.calls = [];
-  await sendAll(limiter, 5);
-  const inStock = asked() - 5;
-  call.break();
-  await taken;
-  await expectInStock(limiter, inStock);
-});
-
-it("units that a request took out of the stock before another isolate's reset do not pay for it", async () => {
-  const limiter = held.limiterOf([{ limit: 1_000, window: "1h" }], LEASED);
-  const { taken, call } = await resetBeside(limiter);
-  await call.decide();
-  vi.setSystemTime(Date.now() + 10);
-  await sendAll(limiter, 5);
-  await call.arrive();
-  // All of its units are of after the reset.
-  expect(await taken).toMatchObject({ source: "lease", allowed: true });
 });

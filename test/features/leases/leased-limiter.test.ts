@@ -38,28 +38,15 @@ it("answers from the stock if every policy is leased", async () => {
   expect(calls).toBeLessThan(100);
 });
 
-it.each<[string, PolicyInput[], PolicyTake[], typeof background | undefined]>([
-  ["without a place to work on", [policy("a")], [{ policy: "a" }], undefined],
-  [
-    "with a strict policy beside it",
-    [policy("a"), policy("b", { consistency: "strict" })],
-    [{ policy: "a" }, { policy: "b" }],
-    background,
-  ],
-  [
-    "with a policy in shadow beside it",
-    [policy("a"), policy("b", { mode: "shadow" })],
-    [{ policy: "a" }, { policy: "b" }],
-    background,
-  ],
-  [
-    "with a policy that only looks",
-    [policy("a"), policy("b")],
-    [{ policy: "a" }, { policy: "b", cost: 0 }],
-    background,
-  ],
-])("asks the store for every request %s", async (_, policies, takes, context) => {
-  expect(await answered(policies, takes, context)).toEqual({ sources: ["redis"], calls: 500 });
+it.each<[string, beside: Partial<PolicyInput>, cost?: number, context?: typeof background | null]>([
+  ["without a place to work on", {}, 1, null],
+  ["with a strict policy beside it", { consistency: "strict" }],
+  ["with a policy in shadow beside it", { mode: "shadow" }],
+  ["with a policy that only looks", {}, 0],
+])("asks the store for every request %s", async (_, beside, cost = 1, context = background) => {
+  const takes = [{ policy: "a" }, { policy: "b", cost }];
+  const found = await answered([policy("a"), policy("b", beside)], takes, context ?? undefined);
+  expect(found).toEqual({ sources: ["redis"], calls: 500 });
 });
 
 describe.each([

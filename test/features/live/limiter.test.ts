@@ -173,17 +173,6 @@ it("has the numbers for all, then those of the plan, then those of the program, 
 });
 
 describe("createLimiter with live", () => {
-  it("reads the document of the store", async () => {
-    const { far, live, limiter } = gateway();
-    const { kind, partition: key } = await limiter.client("api", { key: "ann" });
-    const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
-    await live.write(text, 0);
-    const all = (live: boolean) => allFeatures().filter(({ name }) => live || name !== "live");
-    const take = (live: boolean) =>
-      createLimiter({ policies: INPUT, store: remoteStore(far), features: all(live) }).take("api", { key: "ann" });
-    expect([(await take(true)).blocked, (await take(false)).blocked]).toEqual([true, undefined]);
-  });
-
   it("refuses a store without a document", () => {
     const { far } = gateway();
     const { live: _, ...without } = far;
@@ -216,8 +205,6 @@ describe("a request makes its own calls before it reads a newer document", () =>
 
   it.each<[string, string[], (limiter: InsideLimiter) => Promise<unknown>]>([
     ["strict", ["take", "read"], (limiter) => limiter.take("api", ann)],
-    ["leased, without units", ["take", "read"], (limiter) => limiter.take("leased", ann)],
-    ["a peek", ["take", "read"], (limiter) => limiter.peek("api", { key: "ann" })],
     ["a reservation", ["take", "read"], (limiter) => limiter.reserve("api", ann)],
     [
       "over two places",

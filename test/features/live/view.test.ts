@@ -32,13 +32,6 @@ const clientNumbers = (one: LiveView, policy: string, key = ANN) => {
 const paths = ({ ignored }: LiveView) => ignored.map(({ path }) => path);
 
 describe("policies", () => {
-  it("get the mode and the numbers of the document", () => {
-    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-2": 7 } }, login: { mode: "enforce" } });
-    expect(one.ignored).toEqual([]);
-    expect([one.policy(policyOf("api")).mode, numbers(one, "api")]).toEqual(["shadow", { "api-1": 10, "api-2": 7 }]);
-    expect(one.policy(policyOf("login")).mode).toBe("enforce");
-  });
-
   it("that the document does not name, or does not change, are the very same", () => {
     const one = view({ policies: { login: {} } }, POLICIES);
     for (const name of ["api", "login"]) expect(one.policy(policyOf(name))).toBe(policyOf(name));
@@ -57,12 +50,6 @@ describe("policies", () => {
     expect(paths(one)).toEqual([path]);
     expect(numbers(one, "bucket")).toEqual({ bucket: 3 });
     expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 10, "api-2": 600 }, "enforce"]);
-  });
-
-  it("keep what they know of an entry", () => {
-    const one = ofPolicies({ api: { mode: "shadow", limits: { "api-1": 5, "api-2": 0, "api-3": 5 } } });
-    expect(paths(one)).toEqual(["policies.api.limits.api-2", "policies.api.limits.api-3"]);
-    expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 5, "api-2": 600 }, "shadow"]);
   });
 
   it("named __proto__ in the text are unknown ones, and change nothing", () => {
@@ -117,41 +104,31 @@ describe("clients", () => {
     expect([one.client("api", ANN, NOW_MS) !== undefined, one.ignored]).toEqual([isFound, []]);
   });
 
-  it.each<[string, object, string[]]>([
-    ["no policy", { policy: undefined }, ["overrides[0]"]],
-    ["no key", { key: undefined }, ["overrides[0]"]],
-    ["no instant in until", { until: "tomorrow" }, ["overrides[0]"]],
-    ["a table in until that cannot be a text", { until: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
-  ])("with %s are not changed, and listed", (_what, wrong, expected) => {
+  it.each<[string, object]>([
+    ["no policy", { policy: undefined }],
+    ["no key", { key: undefined }],
+    ["no instant in until", { until: "tomorrow" }],
+    ["a table in until that cannot be a text", { until: { toString: 1, valueOf: 1 } }],
+  ])("with %s are not changed, and listed", (_what, wrong) => {
     const one = ofAnn("api", { block: true, exempt: true, limits: { "api-1": 1 }, ...wrong });
-    expect(paths(one)).toEqual(expected);
+    expect(paths(one)).toEqual(["overrides[0]"]);
     expect(one.client("api", ANN, NOW_MS)).toBeUndefined();
   });
 
-  it.each<[string, object, string[]]>([
-    ["a limit that was renamed", { limits: { "api-2": 9, api: 5 } }, ["overrides[0].limits.api"]],
-    ["limits in a list", { limits: [1, 2] }, ["overrides[0].limits"]],
-    ["a plan of a policy without plans", { plan: "pro" }, ["overrides[0].plan"]],
-    ["factor 0", { factor: 0 }, ["overrides[0].factor"]],
-    ["a factor that is too large", { factor: 2e6 }, ["overrides[0].factor"]],
-    ["exempt that is not true", { exempt: "no" }, ["overrides[0].exempt"]],
-  ])("with %s keep the rest of their override", (_what, wrong, expected) => {
-    const one = ofAnn("api", { note: "kept", ...wrong });
-    expect(paths(one)).toEqual(expected);
+  it.each<[field: string, wrong: object, kept?: object]>([
+    ["limits.api", { limits: { "api-2": 9, api: 5 } }, { limits: { "api-2": 9 } }],
+    ["limits", { limits: [1, 2] }],
+    ["plan", { plan: "pro" }],
+    ["factor", { factor: 0 }],
+    ["factor", { factor: 2e6 }],
+    ["exempt", { exempt: "no" }],
+    ["note", { note: "" }],
+    ["note", { note: "n".repeat(501) }],
+  ])("with a wrong %s keep the rest of their override", (field, wrong, kept) => {
+    const one = ofAnn("api", { block: true, ...wrong });
+    expect(paths(one)).toEqual([`overrides[0].${field}`]);
     const { override } = one.client("api", ANN, NOW_MS)!;
-    expect(override).toEqual({
-      policy: "api",
-      kind: "ip",
-      key: ANN,
-      note: "kept",
-      ...("limits" in wrong && Object(wrong.limits)["api-2"] && { limits: { "api-2": 9 } }),
-    });
-  });
-
-  it.each([[5], [""], ["n".repeat(501)]])("lose a note that nobody may write, and it is listed: %j", (note) => {
-    const one = ofAnn("api", { note, factor: 2 });
-    expect(one.ignored).toEqual([{ path: "overrides[0].note", reason: "not a string of 1 to 500 characters" }]);
-    expect(one.client("api", ANN, NOW_MS)!.override).toEqual({ policy: "api", kind: "ip", key: ANN, factor: 2 });
+    expect(override).toEqual({ policy: "api", kind: "ip", key: ANN, block: true, ...kept });
   });
 
   it("keep a plan that the policy has", () => {
@@ -181,20 +158,15 @@ describe("clients", () => {
 describe("unknown entries", () => {
   const ann = (override: object) => ({ policy: "api", kind: "ip", key: ANN, ...override });
 
-  it.each<[string, object, string]>([
-    ["a policy", ann({ policy: "gone", block: true }), "overrides[0]"],
-    ["a limit", ann({ limits: { "api-1": 5, api: 5 } }), "overrides[0].limits.api"],
-    ["a plan", ann({ plan: "pro" }), "overrides[0].plan"],
-  ])("are found at once: %s that does not exist", (_what, override, path) => {
-    const { unknown } = view({ overrides: [override] });
-    expect([unknown.first.map((one) => one.path), unknown.more]).toEqual([[path], 0]);
-  });
-
-  it.each<[string, object, string]>([
-    ["a number that does not fit", ann({ limits: { "api-1": 0 } }), "overrides[0].limits.api-1"],
-  ])("are not those with %s: these are found when somebody asks", (_what, override, path) => {
+  it.each<[string, object, first: string[]]>([
+    ["overrides[0]", ann({ policy: "gone", block: true }), ["overrides[0]"]],
+    ["overrides[0].limits.api", ann({ limits: { "api-1": 5, api: 5 } }), ["overrides[0].limits.api"]],
+    ["overrides[0].plan", ann({ plan: "pro" }), ["overrides[0].plan"]],
+    // A number that does not fit is found when somebody asks.
+    ["overrides[0].limits.api-1", ann({ limits: { "api-1": 0 } }), []],
+  ])("are found at once: %s", (path, override, first) => {
     const one = view({ overrides: [override] });
-    expect([one.unknown, paths(one)]).toEqual([{ first: [], more: 0 }, [path]]);
+    expect([one.unknown.first.map((one) => one.path), one.unknown.more, paths(one)]).toEqual([first, 0, [path]]);
   });
 
   it("are named up to 20, with those of policies first, and all are listed", () => {
@@ -204,11 +176,39 @@ describe("unknown entries", () => {
     expect([one.unknown.first.at(-1)?.path, one.unknown.first.length]).toEqual(["policies.gone19", 20]);
     expect([one.unknown.more, one.ignored.length]).toEqual([7, 27]);
   });
+});
 
-  it("with several wrong names count as one each when there are too many to name", () => {
-    const twice = ann({ limits: { a: 5, b: 5 } });
-    const one = view({ overrides: Array.from({ length: 12 }, () => twice) });
-    expect([one.unknown.first.length, one.unknown.more, one.ignored.length]).toEqual([20, 2, 24]);
+describe("a block", () => {
+  const soon = (ms: number) => new Date(NOW_MS + ms).toISOString();
+  const of = (policy: string, effect: object) => ({ policy, kind: "ip", key: ANN, ...effect });
+
+  it.each<[string, object[], number | undefined]>([
+    ["without an end", [of("api", { block: true })], undefined],
+    ["that ends", [of("api", { block: true, until: soon(5_000) })], 5_000],
+    [
+      "and a longer one",
+      [of("api", { block: true, until: soon(60_000) }), of("login", { block: true, until: soon(5_000) })],
+      60_000,
+    ],
+    [
+      "and one without an end",
+      [of("api", { block: true }), of("login", { block: true, until: soon(5_000) })],
+      undefined,
+    ],
+    [
+      "beside an override that ends later",
+      [of("api", { block: true, until: soon(5_000) }), of("login", { factor: 2, until: soon(60_000) })],
+      5_000,
+    ],
+  ])("%s refuses for as long as it lasts", (_what, overrides, retryAfterMs) => {
+    const takes = ["api", "login"].map((name) => ({ policy: policyOf(name), kind: "ip", partition: ANN, cost: 1 }));
+    const apply = (options: object) =>
+      applyLive(view({ overrides }), takes, NOW_MS, withNumbersOf(WITH_PLANS), options);
+    const { blocked } = apply({});
+    expect(blocked).toMatchObject({ outcome: "blocked", source: "live", limits: [] });
+    expect(blocked!.retryAfterMs).toBe(retryAfterMs);
+    // Whoever asks for counts sees the numbers.
+    expect([apply({ asCounted: true }).blocked, apply({ asCounted: true }).applied.length]).toEqual([undefined, 2]);
   });
 });
 

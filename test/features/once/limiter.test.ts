@@ -1,15 +1,12 @@
 // Requests that are sent again with the same id: charged once, by hand and over a store that fails.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { keysOfRequest, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter, limiterOf } from "../../support/limiter.ts";
+import { createLimiter } from "../../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -65,15 +62,6 @@ describe("a request by hand with an id", () => {
     expect([await take("c"), await take(), await take("b")]).toEqual(["refused", "refused", "repeat"]);
   });
 
-  it("is another request for another client, and at another cost", async () => {
-    const { take } = fresh();
-    expect(await take("a")).toBe("charged");
-    expect(await take("a", { key: "bob" })).toBe("charged");
-    expect(await take("a", { cost: 2 })).toBe("refused");
-    expect(await take("a", { cost: 0 })).toBe("charged");
-    expect(await take("a")).toBe("repeat");
-  });
-
   it("has an id of its own for each policy of a list, or one for all; policies without `once` charge", async () => {
     const { limiter, take } = fresh(api, { ...api, name: "other" }, strict);
     const list = (once?: string) =>
@@ -85,15 +73,6 @@ describe("a request by hand with an id", () => {
       [false, 0],
       [false, 1],
     ]);
-  });
-
-  it("is known by region where a limit counts by region", async () => {
-    const each = { limit: 2, window: "1h" } as const;
-    const { limiter } = fresh({ ...api, limits: [each, { ...each, scope: "region" }] });
-    const at = async (region: string) =>
-      (await limiter.take("api", { key: "ann", once: "a", region })).limits.map(({ repeated = false }) => repeated);
-    const found = [await at("eu"), await at("eu"), await at("us")];
-    expect(found.map(String)).toEqual(["false,false", "true,true", "true,false"]);
   });
 
   it("reserves nothing as a repeat; releasing the first forgets the id, and settling a part does not", async () => {
@@ -206,13 +185,4 @@ describe("what an isolate knows", () => {
     expect(remaining).toBe(4);
     expect([await take("a"), await take("a")]).toEqual(["charged", "repeat"]);
   });
-});
-
-it("keeps working under what the live document changes", async () => {
-  const { value } = parsePolicies([api], "policies") as { value: readonly Policy[] };
-  const live = memoryLive();
-  const limiter = limiterOf(value, { store: { ...memoryStore(), live }, liveRefreshMs: 1_000 });
-  await live.write(JSON.stringify({ policies: { api: { limits: { api: 1 } } }, overrides: [] }), 0);
-  const take = async (once: string) => (await limiter.take("api", { key: "ann", once })).outcome;
-  expect([await take("a"), await take("b"), await take("a")]).toEqual(["admitted", "refused", "admitted"]);
 });

@@ -163,48 +163,56 @@ const admittedIn = (decisions: readonly Decision[], { cost }: Story) =>
 const takesOf = (calls: readonly Call[], number: number) =>
   calls.filter(({ decision, request }) => decision === number && request.flag === Flag.take);
 
-describe("without faults", () => {
-  it("exactly one policy of a chain is charged, and a refusal leaves no trace", async () => {
-    const seen = { last: 0, refused: 0, spread: 0 };
-    await fc.assert(
-      fc.asyncProperty(stories, async (story) => {
-        const { decisions, held, places } = await live(story);
-        const chain = chainIn(story);
-        for (const name of chain) {
-          expect(held[name], name).toBe(paidFor(decisions, story, name));
-          expect(held[name], name).toBeLessThanOrEqual(story.limits[name]);
-        }
-        expect(chain.reduce((sum, name) => sum + held[name], 0)).toBe(admittedIn(decisions, story));
-        expect(held.site).toBe(admittedIn(decisions, story));
-        const watched = decisions.filter(({ allowed, shadow }) => allowed && shadow[0]!.admitted).length;
-        expect(held.watch).toBe(watched * story.cost);
-        seen.last += held[chain.at(-1)!];
-        seen.refused += decisions.filter(({ allowed }) => !allowed).length;
-        if (new Set(places.calls.map(({ place }) => place)).size > 1) seen.spread++;
-      }),
-      draws(100),
-    );
-    expectReached(seen.last, 10);
-    expectReached(seen.refused, 10);
-    expectReached(seen.spread, 5);
-  });
+const lostOrLate: FaultOf = (random, flag) =>
+  flag !== Flag.take || random() < 0.7 ? undefined : (["known", "late"] as const)[Math.floor(random() * 2)];
 
-  it("one after the other, each pays until its limit is reached, and then the next", async () => {
-    await fc.assert(
-      fc.asyncProperty(stories, async (drawn) => {
-        // Nothing that one request gets back is missing for the next one.
-        const requests = drawn.requests.map((_, i) => ({ atMs: 2_000 * i, isolate: 0 }));
-        const story: Story = { ...drawn, requests, isolates: 1, cost: 1 };
-        const { decisions } = await live(story);
-        const expected = chainIn(story).flatMap((name) => Array<string>(story.limits[name]).fill(name));
-        const most = Math.min(expected.length, story.limits.site);
-        // The window may end in the middle.
-        const ofWindow = decisions.slice(0, Math.floor((WINDOW_MS - (START_MS % WINDOW_MS)) / 2_000));
-        expect(ofWindow.map(({ paidBy }) => paidBy)).toEqual(ofWindow.map((_, i) => expected.slice(0, most)[i]));
-      }),
-      draws(60),
-    );
+it.each<[string, FaultOf, PolicyInput["onStoreFailure"], reached: (lived: Lived) => number]>([
+  ["without faults", () => undefined, "local", ({ decisions }) => decisions.filter(({ allowed }) => !allowed).length],
+  [
+    "while calls and replies get lost",
+    lostOrLate,
+    "local",
+    ({ places }) => places.calls.filter(({ fault }) => fault === "late").length,
+  ],
+  [
+    'under "deny"',
+    lostOrLate,
+    "deny",
+    ({ decisions }) => decisions.filter(({ outcome }) => outcome === "unavailable").length,
+  ],
+])("%s places hold exactly what was admitted, by the policy that was named", async (what, fault, mode, reachedBy) => {
+  const seen = { overflowed: 0, reached: 0 };
+  const property = fc.asyncProperty(stories, async (story) => {
+    const lived = await live(story, fault, mode);
+    const { decisions, held } = lived;
+    for (const name of chainIn(story)) expect(held[name], name).toBe(paidFor(decisions, story, name));
+    expect(held.site).toBe(admittedIn(decisions, story));
+    if (what === "without faults") {
+      for (const name of chainIn(story)) expect(held[name], name).toBeLessThanOrEqual(story.limits[name]);
+      const watched = decisions.filter(({ allowed, shadow }) => allowed && shadow[0]!.admitted).length;
+      expect(held.watch).toBe(watched * story.cost);
+    }
+    seen.overflowed += decisions.filter(({ paidBy }) => paidBy !== undefined && paidBy !== "a").length;
+    seen.reached += reachedBy(lived);
   });
+  await fc.assert(property, draws(80));
+  expectReached(seen.overflowed, 10);
+  expectReached(seen.reached, 10);
+});
+
+it("one after the other, each pays until its limit is reached, and then the next", async () => {
+  const property = fc.asyncProperty(stories, async (drawn) => {
+    // Nothing that one request gets back is missing for the next one.
+    const requests = drawn.requests.map((_, i) => ({ atMs: 2_000 * i, isolate: 0 }));
+    const story: Story = { ...drawn, requests, isolates: 1, cost: 1 };
+    const { decisions } = await live(story);
+    const expected = chainIn(story).flatMap((name) => Array<string>(story.limits[name]).fill(name));
+    const most = Math.min(expected.length, story.limits.site);
+    // The window may end in the middle.
+    const ofWindow = decisions.slice(0, Math.floor((WINDOW_MS - (START_MS % WINDOW_MS)) / 2_000));
+    expect(ofWindow.map(({ paidBy }) => paidBy)).toEqual(ofWindow.map((_, i) => expected.slice(0, most)[i]));
+  });
+  await fc.assert(property, draws(60));
 });
 
 const CHAINED: Story = {
@@ -215,101 +223,32 @@ const CHAINED: Story = {
 };
 
 describe("the calls of a decision", () => {
-  it("over one place are one for the payer and one for each refusal that is not known yet", async () => {
-    const { decisions, places } = await live(CHAINED);
-    expect(decisions.map(({ paidBy }) => paidBy)).toEqual([
-      ...["a", "a", "a", "b", "b", "b", "b", "c", "c"],
-      ...[undefined, undefined, undefined],
-    ]);
-    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
-    // A policy that is known to be spent is not asked. The last refusals are known, with their waits.
-    expect(calls).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
-    expect(decisions.slice(9).map(({ source }) => source)).toEqual(["cache", "cache", "cache"]);
-  });
+  const callsOf = ({ decisions, places }: Lived) => decisions.map((_, number) => takesOf(places.calls, number).length);
+  const none = (count: number) => Array<undefined>(count).fill(undefined);
+  const token = { algorithm: "token-bucket", cost: 2 } as const;
+  const siteOf4 = { ...CHAINED.limits, b: 20, site: 4 };
 
-  it("with a cost above one are more once the last refuses: the waits that are not certain are asked for", async () => {
-    const { decisions, places } = await live({ ...CHAINED, algorithm: "token-bucket", cost: 2 });
-    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
-    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(["a", "b", "b", "c", ...Array(8).fill(undefined)]);
+  // A policy that is known to be spent is not asked. Where units may come back, it is asked again.
+  it.each<[what: string, story: Partial<Story>, payers: string, calls: number[]]>([
+    ["over one place are one for the payer", {}, "aaabbbbcc", [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]],
     // `a` has one unit left, so others could make its wait longer. The waits of `b` and `c` are known: nothing is left.
-    expect(calls).toEqual(Array(12).fill(1));
-    const last = takesOf(places.calls, 11).flatMap(({ request }) => request.keys.map(({ key }) => nameIn(key)));
-    expect(last).toEqual(["a", "site", "watch"]);
-  });
-
-  it("ask for no wait of the chain where only another policy refuses", async () => {
-    const limits = { ...CHAINED.limits, a: 3, b: 20, site: 4 };
-    const { decisions, places } = await live({ ...CHAINED, algorithm: "token-bucket", cost: 2, limits });
-    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(["a", "b", ...Array(10).fill(undefined)]);
+    ["with a cost above one ask for waits that are not certain", token, "abbc", Array(12).fill(1)],
     // The wait of `a` is not certain, but `b` would pay: the limit for all has a longer one.
-    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
-    expect(calls).toEqual([1, 1, ...Array(10).fill(0)]);
-    for (const { limits } of decisions.slice(2)) expect(limits.map(({ policy }) => policy.name)).toEqual(["b", "site"]);
-  });
-
-  it("that reserve, as under a meter: units come back, so a spent policy is asked again", async () => {
-    const { decisions, places } = await live({ ...CHAINED, reserves: true, cost: 2 });
-    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
-    const payers = [...["a", "a", "b", "b", "b", "c"], ...Array(6).fill(undefined)];
-    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(payers);
-    expect(calls).toEqual([1, 1, 2, 1, 1, 2, 1, 0, 0, 0, 0, 0]);
-  });
-});
-
-describe("with faults", () => {
-  const lostOrLate: FaultOf = (random, flag) =>
-    flag !== Flag.take || random() < 0.7 ? undefined : (["known", "late"] as const)[Math.floor(random() * 2)];
-
-  it("in the end places hold exactly what was admitted, by the policy that was named", async () => {
-    const seen = { fallback: 0, late: 0, overflowed: 0 };
-    await fc.assert(
-      fc.asyncProperty(stories, async (story) => {
-        const { decisions, held, places } = await live(story, lostOrLate);
-        for (const name of chainIn(story)) expect(held[name], name).toBe(paidFor(decisions, story, name));
-        expect(held.site).toBe(admittedIn(decisions, story));
-        seen.fallback += decisions.filter(({ source }) => source === "fallback").length;
-        seen.overflowed += decisions.filter(({ paidBy }) => paidBy !== undefined && paidBy !== "a").length;
-        seen.late += places.calls.filter((call) => call.fault === "late").length;
-      }),
-      draws(100),
-    );
-    expectReached(seen.fallback, 10);
-    expectReached(seen.overflowed, 10);
-    expectReached(seen.late, 10);
-  });
-
-  it('under "allow" the policy that was named owes what nobody has counted', async () => {
-    let uncounted = 0;
-    await fc.assert(
-      fc.asyncProperty(stories, async (drawn) => {
-        const story: Story = { ...drawn, places: 1, isCluster: false, placeOf: CHAINED.placeOf };
-        const known: FaultOf = (random, flag) => (flag === Flag.take && random() < 0.3 ? "known" : undefined);
-        const { decisions, held } = await live(story, known, "allow");
-        const unseen = decisions.filter(({ allowed, limits }) => allowed && limits.length === 0);
-        uncounted += unseen.length;
-        for (const name of chainIn(story)) {
-          expect(held[name], name).toBeLessThanOrEqual(paidFor(decisions, story, name));
-          // No isolate owes more units of a key than its limit.
-          const owed = paidFor(unseen, story, name);
-          if (owed <= story.limits[name]) expect(held[name], name).toBe(paidFor(decisions, story, name));
-        }
-      }),
-      draws(40),
-    );
-    expectReached(uncounted, 10);
-  });
-
-  it('under "deny" nothing stays charged for a request without an answer', async () => {
-    let unavailable = 0;
-    await fc.assert(
-      fc.asyncProperty(stories, async (story) => {
-        const { decisions, held } = await live(story, lostOrLate, "deny");
-        unavailable += decisions.filter(({ outcome }) => outcome === "unavailable").length;
-        for (const name of chainIn(story)) expect(held[name], name).toBe(paidFor(decisions, story, name));
-        expect(held.site).toBe(admittedIn(decisions, story));
-      }),
-      draws(40),
-    );
-    expectReached(unavailable, 10);
+    [
+      "ask for no wait of the chain where only another policy refuses",
+      { ...token, limits: siteOf4 },
+      "ab",
+      [1, 1, ...Array(10).fill(0)],
+    ],
+    ["that reserve, as under a meter", { reserves: true, cost: 2 }, "aabbbc", [1, 1, 2, 1, 1, 2, 1, 0, 0, 0, 0, 0]],
+  ])("%s", async (_what, more, payers, calls) => {
+    const lived = await live({ ...CHAINED, ...more });
+    expect(lived.decisions.map(({ paidBy }) => paidBy)).toEqual([...payers, ...none(12 - payers.length)]);
+    expect(callsOf(lived)).toEqual(calls);
+    const last = takesOf(lived.places.calls, 11).flatMap(({ request }) => request.keys.map(({ key }) => nameIn(key)));
+    expect(last).toEqual(calls[11] ? ["a", "site", "watch"] : []);
+    const { source, limits } = lived.decisions[11]!;
+    if (!calls[11] && !more.reserves) expect(source).toBe("cache");
+    if (more.limits) expect(limits.map(({ policy }) => policy.name)).toEqual(["b", "site"]);
   });
 });

@@ -27,15 +27,6 @@ it("takes the whole key where there is no tag", () => {
   expect(new Set(["k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"].map(placeOf)).size).toBeGreaterThan(1);
 });
 
-it.each([2, 3, 5, 8])("spreads keys evenly over %i places", (places) => {
-  const names = Array.from({ length: places }, (_, i) => `node-${i}`);
-  const counts = new Array<number>(places).fill(0);
-  for (const key of keys) counts[rendezvous(names)(key)]!++;
-  const expected = keys.length / places;
-  // Chi-squared with 1 to 7 degrees of freedom: above 30 once in 10,000 draws at most.
-  expect(counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)).toBeLessThan(30);
-});
-
 it.each([1, 2, 4, 9])("a place beside %i others takes over its part, and nothing else moves", (before) => {
   const names = Array.from({ length: before + 1 }, (_, i) => `node-${i}`);
   const [few, many] = [rendezvous(names.slice(0, before)), rendezvous(names)];
@@ -44,11 +35,6 @@ it.each([1, 2, 4, 9])("a place beside %i others takes over its part, and nothing
   // 1/n, give or take 5 standard deviations.
   const part = 1 / (before + 1);
   expect(Math.abs(moved.length - keys.length * part)).toBeLessThan(5 * Math.sqrt(keys.length * part * (1 - part)));
-});
-
-it("goes by the names and not by their order", () => {
-  const [one, other] = [rendezvous(["a", "b", "c"]), rendezvous(["c", "a", "b"])];
-  for (const key of keys.slice(0, 1_000)) expect(["a", "b", "c"][one(key)]).toBe(["c", "a", "b"][other(key)]);
 });
 
 it("refuses an empty list and a name twice", () => {

@@ -151,46 +151,7 @@ describe("what an isolate is told", () => {
   );
 });
 
-describe("counts that others have left behind", () => {
-  it.each([
-    [{ algorithm: "fixed-window", limit: 1_000, window: "5m" }, 500],
-    [{ limit: 1_000, window: "5m" }, 800],
-    [{ algorithm: "token-bucket", limit: 1_000, window: "5m" }, 900],
-    [{ algorithm: "calendar", limit: 1_000, window: "day" }, 800],
-  ] as const)("do not keep new isolates from what is left: %j, %i used", async (limit, used) => {
-    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
-    const gone = world.isolate();
-    for (let n = 0; n < used; n++) await gone.take("api");
-    await world.pass(5_000);
-    const isolates = Array.from({ length: 3 }, world.isolate);
-    const left = 1_000 - used;
-    let admitted = 0;
-    for (let n = 0; n < left / 6; n++) {
-      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
-      await world.pass(500);
-    }
-    // They may refuse until the second reply.
-    expect(admitted).toBeGreaterThanOrEqual(left / 2 - 3 * 4);
-  });
-});
-
 describe("an isolate that comes to a used-up limit", () => {
-  it("looks at few keys of a cluster, which takes a call for each", async () => {
-    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
-    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
-    const isolate = world.isolate();
-    const keys = Array.from({ length: 50 }, (_, k) => `client ${k}`);
-    for (const key of keys) await isolate.take("api", { key });
-    await world.pass(3_000);
-    const { length } = world.calls;
-    for (let n = 0; n < 10; n++) {
-      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
-      await world.pass(1_000);
-    }
-    expect(world.calls.length - length).toBeGreaterThan(10);
-    expect(world.calls.length - length).toBeLessThanOrEqual(10 * 10);
-  });
-
   /** Two others have used the limit up, and are gone. */
   async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
     const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
@@ -256,26 +217,6 @@ describe("a store that fails", () => {
     // Its isolate counts them until their window ends.
     expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
   });
-
-  it.each(["OFFLINE", "OPEN", "NETWORK"] as const)(
-    "is told by the last request's background, if the isolate falls idle: %s",
-    async (code) => {
-      const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
-      const isolate = world.isolate();
-      await isolate.take("api");
-      await world.pass(3_000);
-      world.faults.next = () => new StoreError(code);
-      for (let n = 0; n < 3; n++) {
-        await isolate.take("api");
-        await world.pass(1_500);
-      }
-      await world.pass(8_000);
-      world.faults.next = () => undefined;
-      await world.pass(10_000);
-      // The first call has perhaps run.
-      expect(await world.leftAtStore("api")).toEqual([code === "NETWORK" ? 97 : 96]);
-    },
-  );
 
   it.each(["100ms", "1s", "30s"] as const)("is not asked for ever by an idle isolate: sync %s", async (sync) => {
     const limits = [{ algorithm: "fixed-window", limit: 100, window: "1h" }] as const;
@@ -352,14 +293,23 @@ describe("beside what else there is", () => {
     expect(used).toBeLessThanOrEqual(truly!);
   });
 
-  it("a look waits for nothing and charges nothing, and a cost of 0 is a look", async () => {
-    const world = createWorld(policies);
+  it("a warning counts once what was told without an answer", async () => {
+    const warned: number[] = [];
+    const onWarning = ({ used }: LimitWarning) => void warned.push(used);
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)], warn: 0.5 }], { onWarning });
     const isolate = world.isolate();
-    await isolate.take("shared");
-    expect(await isolate.limiter.peek("shared", { cost: 99 })).toMatchObject({ allowed: true, source: "shared" });
-    expect(await isolate.take("shared", { cost: 0 })).toMatchObject({ allowed: true, remaining: 99 });
-    await world.pass(3_000);
-    expect(await world.leftAtStore("shared")).toEqual([99]);
+    const faults = [undefined, "lost", "lost", undefined] as const;
+    for (const [f, fault] of faults.entries()) {
+      world.faults.next = () => fault;
+      for (let i = 0; i < (f === 3 ? 5 : 10); i++) await isolate.take("api");
+      await world.pass(3_000);
+    }
+    world.faults.next = () => undefined;
+    expect(await world.leftAtStore("api")).toEqual([65]);
+    for (let i = 35; i < 49; i++) await isolate.take("api");
+    expect(warned).toEqual([]);
+    await isolate.take("api");
+    expect(warned).toEqual([50]);
   });
 
   it("over several places, what one place refuses costs nothing in the other", async () => {
@@ -407,26 +357,6 @@ describe("the end of a calendar period", () => {
     expect(await world.leftAtStore("api")).toEqual([97]);
     for (let n = 0; n < 97; n++) expect((await isolate.take("api")).allowed).toBe(true);
     expect(await isolate.take("api")).toMatchObject({ allowed: false, remaining: 0 });
-  });
-
-  it("ends what is lost: a call without an answer counts until its period ends", async () => {
-    const { world, passTo } = fresh(100);
-    const isolate = world.isolate();
-    await passTo(-20_000);
-    await isolate.take("api");
-    await passTo(-18_000);
-    world.faults.next = (call) => (world.told(call) ? new StoreError("NETWORK") : undefined);
-    for (let n = 0; n < 40; n++) await isolate.take("api");
-    await passTo(-15_000);
-    world.faults.next = () => undefined;
-    await isolate.take("api");
-    await passTo(-10_000);
-    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 100 - 42 });
-    await passTo(1_000);
-    await isolate.take("api");
-    await passTo(4_000);
-    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
-    expect(await world.leftAtStore("api")).toEqual([99]);
   });
 });
 

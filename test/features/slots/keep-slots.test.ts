@@ -116,20 +116,6 @@ describe("slots", () => {
     expect([done, origin!.aborted, vi.getTimerCount()]).toEqual([["release"], true, 0]);
   });
 
-  it("of a client that goes away are renewed until then", async () => {
-    const { done, hold, background, works } = recording();
-    const client = new AbortController();
-    const answering = keepSlots(hold, request(client.signal), background, async (signal) => {
-      await new Promise((_, reject) => signal.addEventListener("abort", reject));
-      return new Response("late");
-    }).catch(() => {});
-    client.abort();
-    await vi.advanceTimersByTimeAsync(20_000);
-    await works[0];
-    await answering;
-    expect([done.filter((one) => one === "renew").length, done.at(-1)]).toEqual([39, "release"]);
-  });
-
   it("of a client that goes away in the middle of the body are released at once, and the origin is told", async () => {
     const { done, hold, background, works } = recording();
     const client = new AbortController();

@@ -17,20 +17,10 @@ const MAX = Number.MAX_SAFE_INTEGER;
 /** A window of 60 buckets has the longest view. */
 const INTEGERS = 62;
 
-interface Reply {
-  readonly limit: LimitSpec;
-  readonly nowMs: number;
-  /** More than the view has: the first are taken. Added to 0, to `nowMs`, or to the number of its bucket. */
-  readonly integers: readonly { readonly to: "zero" | "now" | "bucket"; readonly add: number }[];
-  readonly cost: number;
-  readonly refused: boolean;
-  /** False: after a look. */
-  readonly charged: boolean;
-  /** When it is asked for again. */
-  readonly laterMs: number;
-}
+/** Added to 0, to the reply's instant, or to the number of its bucket. */
+type Integer = { readonly to: "zero" | "now" | "bucket"; readonly add: number };
 
-const integer: fc.Arbitrary<Reply["integers"][number]> = fc.oneof(
+const integer: fc.Arbitrary<Integer> = fc.oneof(
   fc.record({ to: fc.constantFrom("now", "bucket"), add: fc.integer({ min: -3, max: 3 }) }),
   {
     weight: 3,
@@ -45,16 +35,21 @@ const integer: fc.Arbitrary<Reply["integers"][number]> = fc.oneof(
   },
 );
 
-const replyOf = (name: AlgorithmName): fc.Arbitrary<Reply> =>
+const replyOf = (name: AlgorithmName) =>
   fc.record({
     limit: limitOf[name],
     nowMs: fc.oneof({ weight: 4, arbitrary: instant }, fc.constantFrom(0, MAX)),
+    // More than the view has: the first are taken.
     integers: fc.array(integer, { minLength: INTEGERS, maxLength: INTEGERS }),
     cost: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1_000_000_000 })),
     refused: fc.boolean(),
+    /** False: after a look. */
     charged: fc.boolean(),
+    /** When it is asked for again. */
     laterMs: fc.oneof(fc.integer({ min: 0, max: 10_000 }), bucketMs),
   });
+
+type Reply = ReturnType<typeof replyOf> extends fc.Arbitrary<infer R> ? R : never;
 
 function integersOf({ limit, nowMs, integers }: Reply): number[] {
   const bases = { zero: 0, now: nowMs, bucket: Math.floor(nowMs / spanOf(limit)) };

@@ -2,8 +2,6 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../../src/kernel/core/algorithm.ts";
-import type { ConcurrencyLimit } from "../../../src/kernel/core/concurrency.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { firstStatus } from "../../../src/testing/store-case.ts";
 import { instant } from "../../support/cases/arbitrary.ts";
@@ -57,12 +55,4 @@ it("never holds more than the limit, refuses only then, and frees each slot at i
     }
   });
   fc.assert(property, draws(1_000));
-});
-
-it("tells a refused client to wait one second, and promises no time at which a slot is free", () => {
-  const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 };
-  const counter = new Counter();
-  counter.takeOne(limit, 1, 5000, Flag.take, 1);
-  const refused = firstStatus(counter.takeOne(limit, 1, 5000, Flag.take, 2), limit, 1);
-  expect(refused).toEqual({ remaining: 0, retryAfterMs: 1000, resetAfterMs: 0 });
 });

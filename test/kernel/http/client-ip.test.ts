@@ -9,7 +9,7 @@ import type { ClientIp } from "../../../src/kernel/config/client-ip.ts";
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
 import { addressBy } from "../../../src/kernel/http/client-ip.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { createLimiter } from "../../../src/limiter.ts";
+import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -18,6 +18,7 @@ afterEach(() => {
 });
 
 const FORWARDED = "X-Forwarded-For";
+const ofPolicies = (policies: LimiterOptions["policies"]) => createLimiter({ policies, store: memoryStore() });
 
 function read(clientIp: ClientIp, headers: Record<string, string> = {}, platform?: unknown) {
   return addressBy("rateLimit", clientIp)?.(new Request("https://app.example/", { headers }), platform);
@@ -27,11 +28,8 @@ describe("an entry of a field", () => {
   const warn = () => vi.spyOn(console, "warn").mockImplementation(() => {});
 
   it.each<[hops: number | undefined, list: string, found: string]>([
-    [undefined, "192.0.2.1", "192.0.2.1"],
     [undefined, "10.6.6.6, 192.0.2.1", "192.0.2.1"],
-    [1, "10.6.6.6,192.0.2.1", "192.0.2.1"],
     [2, "10.6.6.6, 192.0.2.1, 10.0.0.1", "192.0.2.1"],
-    [3, "192.0.2.1,10.0.0.2,10.0.0.1", "192.0.2.1"],
     [1, "unknown, 2001:db8::1", "2001:db8::1"],
     [1, "192.0.2.1:50123", "192.0.2.1"],
     [1, "[2001:db8::1]:50123", "2001:db8::1"],
@@ -43,10 +41,7 @@ describe("an entry of a field", () => {
 
   it.each<[hops: number, list: string | undefined, why: string]>([
     [1, undefined, "nothing"],
-    [2, "192.0.2.1", "nothing"],
-    [3, "192.0.2.2, 192.0.2.1", "nothing"],
     [2, ",192.0.2.1", "nothing"],
-    [1, "192.0.2.1,", "nothing"],
     [1, "192.0.2.1, unknown", "another text"],
     [1, "192.0.2.1, [::1", "another text"],
   ])("with hops %i, %j has none, and a line says so", (hops, list, why) => {
@@ -83,7 +78,6 @@ describe("behind proxies that are known by their addresses", () => {
   it.each<[peer: string, list: string | undefined, found: string | undefined]>([
     // The peer is the client: whatever it writes is not read.
     ["192.0.2.1", "10.0.0.9", "192.0.2.1"],
-    ["192.0.2.1", undefined, "192.0.2.1"],
     ["10.0.0.1", undefined, "10.0.0.1"],
     ["::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"],
     ["127.0.0.1", "203.0.113.9, 192.0.2.1, 172.16.0.3,[fd00::1]:443", "192.0.2.1"],
@@ -92,7 +86,6 @@ describe("behind proxies that are known by their addresses", () => {
     ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
     // What is no address is never skipped.
     ["10.0.0.1", "192.0.2.1, unknown, 10.0.0.2", undefined],
-    ["10.0.0.1", "192.0.2.1, _hidden", undefined],
     ["10.0.0.1", "192.0.2.1,", undefined],
     ["10.0.0.1", "", undefined],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(31)}`, "192.0.2.1"],
@@ -122,12 +115,9 @@ describe("behind proxies that are known by their addresses", () => {
     ["for=203.0.113.9, ;", undefined],
     ["for=203.0.113.9, for = 192.0.2.1", undefined],
     ["for=203.0.113.9, proto=https", undefined],
-    ["for=203.0.113.9, for=unknown", undefined],
-    ["for=203.0.113.9, for=_hidden", undefined],
     ["for=203.0.113.9;for=192.0.2.1", undefined],
     // A client opens a quote, and a proxy adds its entry behind that.
     ['for="203.0.113.9, for=192.0.2.1', undefined],
-    ['for="203.0.113.9, for="[2001:db8::1]"', undefined],
     ['for=203.0.113.9, for=", for="192.0.2.1"', undefined],
   ])("Forwarded: %j: %s", (list, found) => {
     expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBe(found);
@@ -147,39 +137,21 @@ describe("behind proxies that are known by their addresses", () => {
   });
 
   it("Forwarded is read by hops too", () => {
-    const headers = { Forwarded: 'for=192.0.2.1, for="[2001:db8::1]:443"' };
-    expect(read({ header: "forwarded" }, headers)).toBe("2001:db8::1");
-    expect(read({ header: "Forwarded", hops: 2 }, headers)).toBe("192.0.2.1");
-  });
-
-  it("on Workers the peer is the one that Cloudflare saw", () => {
-    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-    const by = (peer: string) =>
-      read({ header: FORWARDED, trust: ["203.0.113.0/24"] }, { [FORWARDED]: "192.0.2.1", "CF-Connecting-IP": peer });
-    expect([by("203.0.113.7"), by("198.51.100.7")]).toEqual(["192.0.2.1", "198.51.100.7"]);
-  });
-
-  it.each<[object, string]>([
-    [{ trust: [] }, "trust to be a list of ranges"],
-    [{ trust: "private" }, "trust to be a list of ranges"],
-    [{ trust: ["public"] }, 'trust to have an IPv4 or IPv6 range, for example "10.0.0.0/8"'],
-    [{ trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
-    [{ trust: ["private"], hops: 1 }, "either hops or trust"],
-  ])("%j is refused", (more, message) => {
-    expect(() => read({ header: FORWARDED, ...more } as never)).toThrow(message);
+    const Forwarded = 'for=192.0.2.1, for="[2001:db8::1]:443"';
+    expect([1, 2].map((hops) => read({ header: "forwarded", hops }, { Forwarded }))).toEqual([
+      "2001:db8::1",
+      "192.0.2.1",
+    ]);
   });
 });
 
 describe("the connection", () => {
   it.each<[where: string, platform: unknown, found: string | undefined]>([
     ["@hono/node-server and Express", { incoming: { socket: { remoteAddress: "192.0.2.1" } } }, "192.0.2.1"],
-    ["a link-local address", { incoming: { socket: { remoteAddress: "fe80::1%eth0" } } }, "fe80::1"],
-    ["an interface of Docker", { incoming: { socket: { remoteAddress: "fe80::1%br-1a2b" } } }, "fe80::1"],
     ["Deno", { remoteAddr: { transport: "tcp", hostname: "192.0.2.1", port: 1 } }, "192.0.2.1"],
     ["Bun", { requestIP: () => ({ address: "192.0.2.1", family: "IPv4", port: 1 }) }, "192.0.2.1"],
     ["Bun, as Hono passes it on", { server: { requestIP: () => ({ address: "192.0.2.1" }) } }, "192.0.2.1"],
     ["a closed connection of Node", { incoming: { socket: {} } }, undefined],
-    ["a closed connection of Bun", { requestIP: () => null }, undefined],
     ["a Unix socket of Deno", { remoteAddr: { transport: "unix", path: "/run/app" } }, undefined],
   ])("%s", (_, platform, found) => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -197,7 +169,7 @@ describe("the connection", () => {
 
 describe("without clientIp", () => {
   const policies = [{ name: "two", key: ["bearer", "ip"], limits: [{ limit: 2, window: "1h" }] }] as const;
-  const wrapped = () => withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
+  const wrapped = () => withRateLimit(() => new Response("ok"), ofPolicies(policies));
   const ask = (worker: ReturnType<typeof wrapped>, headers: Record<string, string>) =>
     worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} });
   const forged = { "CF-Connecting-IP": "192.0.2.1", "X-Forwarded-For": "192.0.2.1" };
@@ -212,57 +184,27 @@ describe("without clientIp", () => {
     }
     expect((await ask(wrapped(), { Authorization: "Bearer ann" })).status).toBe(200);
   });
-
-  it("on Workers, Cloudflare's edge says it", async () => {
-    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-    const worker = wrapped();
-    const statuses = [];
-    for (const _ of [1, 2, 3]) statuses.push((await ask(worker, forged)).status);
-    expect(statuses).toEqual([200, 200, 429]);
-    expect((await ask(worker, { "CF-Connecting-IP": "192.0.2.2" })).status).toBe(200);
-  });
-});
-
-it("a policy exempts the addresses that clientIp names, and none that a client writes", async () => {
-  const policies = [{ name: "one", key: "ip", exempt: ["10.0.0.0/8"], limits: [{ limit: 1, window: "1h" }] }] as const;
-  const limiter = createLimiter({ policies, store: memoryStore() });
-  const worker = withRateLimit(() => new Response("ok"), limiter, { clientIp: { header: FORWARDED } });
-  const ask = async (headers: Record<string, string>) =>
-    (await worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} })).status;
-  const forged = { "CF-Connecting-IP": "10.0.0.1", [FORWARDED]: "10.0.0.1, 192.0.2.1" };
-  expect([await ask(forged), await ask(forged)]).toEqual([200, 429]);
-  const inside = { [FORWARDED]: "192.0.2.1, 10.0.0.1" };
-  expect([await ask(inside), await ask(inside)]).toEqual([200, 200]);
-  const silent = withRateLimit(() => new Response("ok"), limiter);
-  await expect(async () =>
-    silent.fetch(new Request("https://app.example/"), undefined, { waitUntil() {} }),
-  ).rejects.toThrow("ERR_CLIENT_IP");
 });
 
 it.each<[unknown, string]>([
   ["ip", 'found "ip"'],
   [null, "found null"],
-  [{}, "found {}"],
   [{ header: "" }, "found {"],
   [{ header: "x forwarded" }, "found {"],
   [{ header: "x-real-ip", hop: 2 }, "found {"],
   [{ header: "x-real-ip", hops: 0 }, "hops to be an integer from 1 to 32; found 0"],
-  [{ header: "x-real-ip", hops: 1.5 }, "found 1.5"],
   [{ header: "x-real-ip", hops: "1" }, 'found "1"'],
+  [{ header: FORWARDED, trust: [] }, "trust to be a list of ranges"],
+  [{ header: FORWARDED, trust: "private" }, "trust to be a list of ranges"],
+  [{ header: FORWARDED, trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
+  [{ header: FORWARDED, trust: ["private"], hops: 1 }, "either hops or trust"],
 ])("%j is refused when the middleware is made", (clientIp, message) => {
-  const limiter = createLimiter({
-    policies: [{ name: "a", limits: [{ limit: 1, window: "1h" }] }],
-    store: memoryStore(),
-  });
+  const limiter = ofPolicies([{ name: "a", limits: [{ limit: 1, window: "1h" }] }]);
   const options = { clientIp: clientIp as ClientIp };
-  const makes = [
-    () => rateLimit(limiter, options),
-    () => withRateLimit(() => new Response(), limiter, options),
-    () => onExpress(limiter, options),
-  ];
-  for (const make of makes) {
-    expect(make).toThrow(ConfigurationError);
-    expect(make).toThrow(message);
+  const wrap = (...args: readonly never[]) => withRateLimit(() => new Response(), ...(args as [never, never]));
+  for (const make of [rateLimit, wrap, onExpress] as ((...args: unknown[]) => unknown)[]) {
+    expect(() => make(limiter, options)).toThrow(ConfigurationError);
+    expect(() => make(limiter, options)).toThrow(message);
   }
 });
 

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createLiveReader } from "../../../src/features/live/reader.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { createForward, createLoopGuard } from "../../../src/kernel/http/origin.ts";
 import { tellAll } from "../../../src/kernel/limiter/on-decision.ts";
 import { durableObjectPlace } from "../../../src/kernel/store/durable-object-place.ts";
@@ -28,7 +29,11 @@ afterEach(() => {
 });
 
 const LONG = "x".repeat(100_000);
+const request = new Request("https://a.example/");
 type Flood = (i: number) => unknown;
+const throwing = (error: Error) => () => {
+  throw error;
+};
 
 it.each<[event: string, flood: () => Flood, perSecond?: number]>([
   [
@@ -47,7 +52,7 @@ it.each<[event: string, flood: () => Flood, perSecond?: number]>([
     () => {
       const service = { fetch: () => Promise.reject(new Error(LONG)) };
       const forward = createForward({ kind: "service", service }, 0, createLoopGuard());
-      return () => forward(new Request("https://a.example/"));
+      return () => forward(request);
     },
   ],
   [
@@ -65,29 +70,18 @@ it.each<[event: string, flood: () => Flood, perSecond?: number]>([
       const stats = { totals: () => Promise.reject(new Error(LONG)) };
       const gate = async () => ({ by: "token", hasToken: true });
       const serve = serveMetrics(stats as never, gate, "1");
-      return () => serve({ req: { raw: new Request("https://a.example/") } } as never);
+      return () => serve({ req: { raw: request } } as never);
     },
   ],
   [
     "onDecision threw",
     () => {
-      const tell = tellAll([
-        () => {
-          throw new Error("a bug of the program");
-        },
-      ]);
+      const tell = tellAll([throwing(new Error("a bug of the program"))]);
       return () => tell({} as Decision, {} as never);
     },
   ],
   ["the store threw", () => () => failureOf(new Error("a bug of somebody's store"))],
-  [
-    "the object failed on one request",
-    () => () => {
-      orRejected(() => {
-        throw new RangeError("a bug of the object");
-      });
-    },
-  ],
+  ["the object failed on one request", () => () => orRejected(throwing(new RangeError("a bug of the object")))],
   [
     "the object rejected a request",
     () => {
@@ -104,14 +98,8 @@ it.each<[event: string, flood: () => Flood, perSecond?: number]>([
       let version = 0;
       const text = JSON.stringify({ policies: { [LONG]: {} }, overrides: [] });
       const storage = { read: async () => ({ version: ++version, text }), write: async () => undefined };
-      const reader = createLiveReader({
-        storage,
-        policies: [],
-        refreshMs: 30_000,
-        timeoutMs: 250,
-        secret: async () => "",
-        numbers: (policy) => policy,
-      });
+      const rest = { policies: [], secret: async () => "", numbers: (policy: Policy) => policy };
+      const reader = createLiveReader({ storage, refreshMs: 30_000, timeoutMs: 250, ...rest });
       return () => reader.refresh();
     },
   ],

@@ -19,48 +19,28 @@ function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except"
   };
 }
 
-const login = matcherOf({ login: { match: { path: "/login" } } });
-const versioned = matcherOf({ v1: { match: { path: "/v1/*" } } });
-
 describe("a path", () => {
-  // normalizePath, below, has the other spellings.
-  it.each(["/login", "/LogIn", "///login//", "/x/./.././login", "/x/%2E%2e/login", "/%4cOGIN/?x=1", "/login#fragment"])(
-    "%s counts against /login",
-    (path) => {
-      expect(login(path)).toEqual({ login: 1 });
-    },
-  );
-
-  it.each([
-    ["/%256cogin", "decoding happens once"],
-    ["/x%2Flogin", "an encoded slash separates nothing"],
-    ["/login%2F", "an encoded slash separates nothing"],
-    ["/login;v=1", "a path parameter belongs to the path"],
-    ["/login%3Fx", "an encoded question mark begins no query"],
-    ["/loginx", "another path"],
-    ["/", "another path"],
-  ])("%s does not: %s", (path) => {
-    expect(login(path)).toEqual({});
+  it.each<[path: string, found: object]>([
+    // normalizePath, below, has the other spellings.
+    ...["/login", "/LogIn", "///login//", "/x/./.././login", "/x/%2E%2e/login", "/%4cOGIN/?x=1", "/login#fragment"].map(
+      (path): [string, object] => [path, { login: 1 }],
+    ),
+    // Decoded twice, an encoded slash, a path parameter, an encoded question mark.
+    ...["/%256cogin", "/x%2Flogin", "/login%2F", "/login;v=1", "/login%3Fx", "/loginx", "/", "/v10", "/v2/v1"].map(
+      (path): [string, object] => [path, {}],
+    ),
+    ...["/v1", "/V1/", "//v1//users", "/v1/a%2Fb"].map((path): [string, object] => [path, { v1: 1 }]),
+    ["/docs", { docs: 1 }],
+    ["/docs/", { docs: 1 }],
+    ["/docs/x", {}],
+  ])("%s counts against %j", (path, found) => {
+    const match = matcherOf({
+      ...{ login: { match: { path: "/login" } }, v1: { match: { path: "/v1/*" } } },
+      docs: { match: { path: "/docs/" } },
+    });
+    expect(match(path)).toEqual(found);
   });
 
-  it.each(["/v1", "/v1/", "/V1/", "/v1/users", "/v1/users/7/", "//v1//users", "/v1/a%2Fb"])(
-    "%s counts against /v1/*",
-    (path) => {
-      expect(versioned(path)).toEqual({ v1: 1 });
-    },
-  );
-
-  it.each(["/v10", "/v2/v1", "/", "/v1x/"])("%s does not", (path) => {
-    expect(versioned(path)).toEqual({});
-  });
-
-  it("matches a pattern that is written with a trailing slash, with or without it", () => {
-    const match = matcherOf({ docs: { match: { path: "/docs/" } } });
-    expect([match("/docs"), match("/docs/"), match("/docs/x")]).toEqual([{ docs: 1 }, { docs: 1 }, {}]);
-  });
-});
-
-describe("a character that a path may hold as it is", () => {
   // The pchar characters of RFC 3986 and the characters that URL does not encode, without the separators "/" and ";".
   const characters = [..."ab09-._~!$&'()*+,=:@[]^|"];
   const encoded = (character: string) => `%${character.charCodeAt(0).toString(16)}`;
@@ -76,18 +56,19 @@ describe("a character that a path may hold as it is", () => {
     }
   });
 
-  it.each([...'/;%?# <>`{}"'])("%s is none: it stays encoded", (character) => {
+  it.each([...'/;%?# <>`{}"'])("%s is no character that a path may hold: it stays encoded", (character) => {
     const code = encoded(character);
     expect(normalizePath(`/x${code}y`)).toBe(`/x${code}y`);
   });
 
-  it("is one of ASCII: others are always encoded, in a pattern too", () => {
-    for (const path of ["/caf\u00e9", "/caf%c3%a9", "/caf%C3%A9"]) {
-      const match = matcherOf({ it: { match: { path } } });
-      const requests = ["/caf\u00e9", "/caf%c3%a9", "/CAF%C3%a9/"];
-      expect(requests.map((one) => match(one))).toEqual(requests.map(() => ({ it: 1 })));
-      expect(match("/cafe")).toEqual({});
-    }
+  it.each([
+    ["/", "/"],
+    ["/a//b/", "/a/b"],
+    ["/%7Euser/%5f%2D%2e", "/~user/_-."],
+    ["/a%20b%2Fc%3B;d", "/a%20b%2Fc%3B;d"],
+    ["/100%", "/100%"],
+  ])("of %s has the normal form %s", (path, normal) => {
+    expect(normalizePath(path)).toBe(normal);
   });
 });
 
@@ -97,19 +78,16 @@ describe("a pattern is brought into the form of requests:", () => {
     ["/%41", "/a"],
     ["/a%2f%3B", "/a%2F%3b"],
     ["/a b", "/a%20b"],
-    ["/:x//b", "/a/b"],
-    ["/LOGIN", "/login"],
     ["/%2A", "/*"],
+    ["/caf\u00e9", "/CAF%C3%a9/"],
   ])("%s matches %s", (path, request) => {
     const match = matcherOf({ it: { match: { path } } });
     expect([match(request), match("/x")]).toEqual([{ it: 1 }, {}]);
   });
 
   it.each([
-    ["example.com.", "example.com"],
-    ["EXAMPLE.com", "example.com"],
+    ["example.com.", "Example.com.:8080"],
     ["*.Example.com..", "a.example.com"],
-    ["[::1]", "[::1]"],
     ["[0:0::1]", "[::1]"],
     ["m\u00fcnchen.example", "xn--mnchen-3ya.example"],
     ["*.m\u00fcnchen.example", "a.m\u00fcnchen.example"],
@@ -118,36 +96,13 @@ describe("a pattern is brought into the form of requests:", () => {
     ["api*.example.com", "api13.example.com"],
   ])("host %s matches %s", (host, request) => {
     const match = matcherOf({ it: { match: { host } } });
-    expect([match(`https://${request}/`), match("https://other.example/")]).toEqual([{ it: 1 }, {}]);
+    const others = ["other.example", "api.example.com.evil.example"];
+    expect([request, ...others].map((one) => match(`https://${one}/`))).toEqual([{ it: 1 }, {}, {}]);
   });
-});
 
-describe("a long path", () => {
-  const reviews = "/v1/*/items/*/reviews/*/votes";
-  const near = (bytes: number) => `/v1${"/items/x/reviews/y".repeat(Math.ceil(bytes / 18)).slice(0, bytes)}`;
-
-  // A matcher that tried every `*` at every place would take minutes.
-  it("of 64 KiB is matched in full", () => {
-    const match = matcherOf({ votes: { match: { path: reviews } } });
-    expect([match(near(65_536)), match(`${near(65_536)}/z/votes`)]).toEqual([{}, { votes: 1 }]);
+  it("and a host of dots is read at once", () => {
     const dots = matcherOf({ other: { match: { host: "other.example" } } });
     expect(dots(`https://gate${".".repeat(163_840)}x/`)).toEqual({});
-  });
-});
-
-describe("normalizePath", () => {
-  it.each([
-    ["/", "/"],
-    ["//", "/"],
-    ["/a//b/", "/a/b"],
-    ["/%7Euser/%5f%2D%2e", "/~user/_-."],
-    ["/%41%7a%30", "/Az0"],
-    ["/a%20b%2Fc%3B;d", "/a%20b%2Fc%3B;d"],
-    ["/%2541", "/%2541"],
-    ["/%C3%A9", "/%C3%A9"],
-    ["/100%", "/100%"],
-  ])("makes %s %s", (path, normal) => {
-    expect(normalizePath(path)).toBe(normal);
   });
 });
 
@@ -165,9 +120,7 @@ describe("a method", () => {
   });
 
   it("matches in any case of the configuration, and any of a list", () => {
-    expect(match("/", { method: "POST" })).toEqual({ post: 1 });
-    expect(match("/", { method: "DELETE" })).toEqual({ several: 1 });
-    expect(match("/", { method: "PATCH" })).toEqual({});
+    expect([match("/", { method: "POST" }), match("/", { method: "PATCH" })]).toEqual([{ post: 1 }, {}]);
   });
 
   it.each(["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])(
@@ -213,43 +166,28 @@ describe("OPTIONS", () => {
   const match = matcherOf({ all: {}, options: { match: { method: ["OPTIONS", "GET"] } } });
   const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
 
-  it("as a preflight counts apart, but not under a policy that names OPTIONS", () => {
-    expect(match("/", { method: "OPTIONS", headers: preflight })).toEqual({ all: "1 apart", options: 1 });
+  it.each<[what: string, init: RequestInit, found: object]>([
+    [
+      "a preflight, apart, but not under a policy that names it",
+      { headers: preflight },
+      { all: "1 apart", options: 1 },
+    ],
+    ["one with a body", { headers: preflight, body: "x" }, { all: 1, options: 1 }],
+    ["one without a method", { headers: { Origin: preflight.Origin } }, { all: 1, options: 1 }],
+    ["one without an origin", { headers: { "Access-Control-Request-Method": "POST" } }, { all: 1, options: 1 }],
+    ["a POST with its headers", { headers: preflight, method: "POST" }, { all: 1 }],
+  ])("counts %s", (_, init, found) => {
+    expect(match("/", { method: "OPTIONS", ...init })).toEqual(found);
   });
-
-  it("with a body is no preflight", () => {
-    expect(match("/", { method: "OPTIONS", headers: preflight, body: "x" })).toEqual({ all: 1, options: 1 });
-  });
-
-  it.each(["Origin", "Access-Control-Request-Method"])("without %s is a request like any other", (missing) => {
-    const headers = Object.fromEntries(Object.entries(preflight).filter(([name]) => name !== missing));
-    expect(match("/", { method: "OPTIONS", headers })).toEqual({ all: 1, options: 1 });
-  });
-
-  it("is what makes a preflight: the same header fields with another method count", () => {
-    expect(match("/", { method: "GET", headers: preflight })).toEqual({ all: 1, options: 1 });
-    expect(match("/", { method: "POST", headers: preflight })).toEqual({ all: 1 });
-  });
-});
-
-it.each([
-  ["https://API.Example.COM./", { api: 1, any: 1 }],
-  ["http://api.example.com:8080/", { api: 1, any: 1 }],
-  ["https://www.example.com/", { any: 1 }],
-  ["https://example.com/", {}],
-  ["https://api.example.com.evil.example/", {}],
-])("the host of %s counts against %j", (url, found) => {
-  const hosts = { api: { match: { host: "api.example.com" } }, any: { match: { host: "*.example.com" } } };
-  expect(matcherOf(hosts)(url)).toEqual(found);
 });
 
 describe("conditions", () => {
   it("must all hold", () => {
     const match = matcherOf({ all: { match: { method: "POST", path: "/login", host: "a.example" } } });
-    expect(match("https://a.example/login", { method: "POST" })).toEqual({ all: 1 });
-    expect(match("https://a.example/login")).toEqual({});
-    expect(match("https://b.example/login", { method: "POST" })).toEqual({});
-    expect(match("https://a.example/x", { method: "POST" })).toEqual({});
+    const found = ["https://a.example/login", "https://b.example/login", "https://a.example/x"].map((url) =>
+      match(url, { method: "POST" }),
+    );
+    expect([...found, match("https://a.example/login")]).toEqual([{ all: 1 }, {}, {}, {}]);
   });
 
   it("that are left out match everything, and every policy that matches applies, in order", () => {
@@ -291,17 +229,10 @@ describe("what was asked before changes nothing:", () => {
   ])("%s", (_what, policies) => {
     const urls = ["/login", "/login?a", "/x?/login", "/x?a=%0APOST", "https://other.example/login", "/LOGIN//", "/x"];
     const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "DELETE" };
-    const overrides = [
-      { "X-HTTP-Method-Override": "DELETE" },
-      { "X-HTTP-Method": "DELETE, GET" },
-      { "X-Method-Override": "PUT" },
-    ];
+    const override = { "X-HTTP-Method": "DELETE, GET" };
+    const all = [{}, { Origin: "https://page.example" }, preflight, override, { ...preflight, ...override }];
     const requests = urls.flatMap((url) =>
-      ["GET", "POST", "DELETE", "OPTIONS"].flatMap((method) =>
-        [{}, { Origin: "https://page.example" }, preflight, ...overrides, { ...preflight, ...overrides[0] }].map(
-          (headers) => [url, { method, headers }] as const,
-        ),
-      ),
+      ["GET", "POST", "OPTIONS"].flatMap((method) => all.map((headers) => [url, { method, headers }] as const)),
     );
     const used = matcherOf(policies);
     for (const [url, init] of requests) used(url, init);
@@ -318,15 +249,10 @@ describe("a policy with except", () => {
   });
 
   it.each([
-    ["/health", {}],
-    ["/HEALTH/", {}],
-    ["/%68ealth?x=1", {}],
-    ["/public", {}],
-    ["/public/a.css", {}],
+    ["/%68EALTH/?x=1", {}],
     ["/public/caf%C3%A9", {}],
     ["/healthy", { site: 1 }],
     ["/health/../login", { site: 1 }],
-    ["/v1/free", { site: 1 }],
     ["/v1/paid", { site: 1, reads: 1 }],
     ["https://internal.example/v1/paid", { site: 1 }],
   ])("%s counts against %j", (url, found) => {
@@ -356,25 +282,14 @@ describe("a policy with exempt", () => {
   const match = matcherOf({ site: {}, api: { match: { path: "/v1/*" }, exempt: ["10.0.0.0/8", "2001:db8::/32"] } });
   const from = (address: string, url = "/v1/a") => match(url, { headers: { "CF-Connecting-IP": address } });
 
-  it.each(["10.1.2.3", "::ffff:10.1.2.3", "2001:db8:1::1"])(
-    "skips a client at %s, and no other policy does",
-    (address) => {
-      expect(from(address)).toEqual({ site: 1 });
-      // The same line again: what matches it is remembered.
-      expect(from("192.0.2.1")).toEqual({ site: 1, api: 1 });
-      expect(from(address)).toEqual({ site: 1 });
-    },
-  );
-
-  it("counts clients at other addresses, at none, and at what is no address", () => {
-    for (const address of ["11.0.0.1", "2001:db9::1", "10.1.2.3, 192.0.2.1", "10.0.0"]) {
-      expect(from(address)).toEqual({ site: 1, api: 1 });
-    }
-    expect(match("/v1/a")).toEqual({ site: 1, api: 1 });
-    // Clients write these fields themselves.
-    expect(match("/v1/a", { headers: { "X-Forwarded-For": "10.1.2.3", Forwarded: "for=10.1.2.3" } })).toHaveProperty(
-      "api",
-    );
+  // test/kernel/request/address-range.test.ts has which addresses are in a range.
+  it("skips a client at one of its addresses, no other policy does, and no header of a client makes it", () => {
+    // The same line again: what matches it is remembered.
+    const addresses = ["10.1.2.3", "192.0.2.1", "10.1.2.3", "10.1.2.3, 192.0.2.1"];
+    expect(addresses.map((address) => "api" in from(address))).toEqual([false, true, false, true]);
+    expect(from("2001:db8:1::1")).toEqual({ site: 1 });
+    const forged = { "X-Forwarded-For": "10.1.2.3", Forwarded: "for=10.1.2.3" };
+    expect(match("/v1/a", { headers: forged })).toEqual({ site: 1, api: 1 });
   });
 
   it("reads the IPv6 address in place of a pseudo address of IPv4", () => {

@@ -1,22 +1,13 @@
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { errorResponse, ProblemType, prefersHtml, problemResponse } from "../../../src/kernel/http/problem.ts";
 
 const accepting = (accept: string) =>
   prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
-describe("a page in place of JSON", () => {
-  it("is for a browser's Accept", () => {
-    expect([accepting(BROWSER), accepting("*/*"), accepting("text/html, application/json")]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-  });
-
-  it("is not for one of 64 KiB, which takes ms to take apart", () => {
-    expect(accepting(`${BROWSER},${"a/b,".repeat(16_384)}`)).toBe(false);
-  });
+it("a page in place of JSON is for a browser's Accept, and not for one of 64 KiB, which takes ms to take apart", () => {
+  const accepts = [BROWSER, "*/*", "text/html, application/json", `${BROWSER},${"a/b,".repeat(16_384)}`];
+  expect(accepts.map(accepting)).toEqual([true, false, false, false]);
 });
 
 it.each([
@@ -47,11 +38,8 @@ it("has the fields of no other answer where a Response keeps the Headers that it
   }
   vi.stubGlobal("Response", KeepingResponse);
   const problem = { type: ProblemType.blank, title: "Quota Exceeded", status: 429, detail: "A sentence." };
-  const first = problemResponse(
-    new Request("https://gate.example/", { headers: { Origin: "https://page.example" } }),
-    problem,
-    { "X-Should-Retry": "false" },
-  );
+  const fromPage = new Request("https://gate.example/", { headers: { Origin: "https://page.example" } });
+  const first = problemResponse(fromPage, problem, { "X-Should-Retry": "false" });
   first.headers.set("RateLimit", '"api";r=0');
   const { headers } = problemResponse(new Request("https://gate.example/"), problem);
   vi.unstubAllGlobals();
@@ -69,15 +57,13 @@ it("keeps the fields of a hundred forms, or twice as many: clients may choose th
     }
   }
   vi.stubGlobal("Headers", CountedHeaders);
-  const answer = (type: string) => {
-    const form = { "Content-Type": type };
+  /** Whether the fields are made anew. */
+  const answer = (i: number) => {
+    const [before, form] = [made, { "Content-Type": `application/grpc+a${i}` }];
     errorResponse(new Request("https://gate.example/"), { status: 429, body: "", form }, {}, {});
+    return made > before;
   };
-  for (let i = 0; i < 300; i++) answer(`application/grpc+a${i}`);
-  const before = made;
-  answer("application/grpc+a299");
-  expect(made).toBe(before);
-  answer("application/grpc+a0");
-  expect(made).toBe(before + 1);
+  for (let i = 0; i < 300; i++) answer(i);
+  expect([answer(299), answer(0)]).toEqual([false, true]);
   vi.unstubAllGlobals();
 });

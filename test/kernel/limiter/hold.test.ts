@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Held } from "../../../src/features/slots/keep-slots.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
@@ -21,15 +23,17 @@ const names = (...policies: string[]) => policies.map((policy) => ({ policy }));
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("is the slots of this request: released, they are free again", async () => {
-  const limiter = limiterOf(atOnce("two", 2));
-  const [first, second] = [await limiter.take("two"), await limiter.take("two")];
-  expect((await limiter.take("two")).allowed).toBe(false);
-  await first.hold!.release();
-  await first.hold!.release();
-  expect((await limiter.peek("two")).remaining).toBe(1);
-  await second.hold!.release();
-  expect((await limiter.peek("two")).remaining).toBe(2);
+it("is the slots of this request: released they are free again, and nothing else is", async () => {
+  const limiter = limiterOf(atOnce("two", 2), perMinute("minute", 5));
+  const take = () => limiter.take(names("two", "minute"));
+  const [first, second] = [await take(), await take()];
+  expect((await take()).allowed).toBe(false);
+  await second.hold!.renew();
+  for (const { hold } of [first, first, second]) {
+    await hold!.release();
+    expect((await limiter.peek("two")).remaining).toBe(hold === first.hold ? 1 : 2);
+  }
+  expect((await limiter.peek("minute")).remaining).toBe(3);
 });
 
 it("is renewed at half the shortest timeout, and lost without that", async () => {
@@ -42,14 +46,6 @@ it("is renewed at half the shortest timeout, and lost without that", async () =>
     await renewed.hold!.renew();
   }
   expect((await limiter.peek("two")).remaining).toBe(1);
-});
-
-it("charges nothing else when it is renewed or released", async () => {
-  const limiter = limiterOf(atOnce("two", 2), perMinute("minute", 5));
-  const { hold } = await limiter.take(names("two", "minute"));
-  await hold!.renew();
-  await hold!.release();
-  expect((await limiter.peek("minute")).remaining).toBe(4);
 });
 
 it.each<[string, PolicyInput[], number]>([
@@ -106,24 +102,54 @@ it("waits for its turn in the slowest leaky bucket", async () => {
 it("is in parts where a WebSocket holds the slots of several policies for different times", async () => {
   const sockets = (name: string, sockets?: "open" | "handshake", more: Partial<PolicyInput> = {}) =>
     atOnce(name, 1, { limits: [{ algorithm: "concurrency", limit: 1, timeout: "30s", sockets }], ...more });
-  const limiter = limiterOf(
-    sockets("open", "open"),
-    sockets("handshake", "handshake"),
-    sockets("usual"),
-    sockets("trial", "open", { mode: "shadow" }),
-  );
-  const left = async () =>
-    await Promise.all(
-      ["open", "handshake", "usual"].map(async (name) => (await limiter.peek(name)).limits[0]!.remaining),
-    );
+  const policies = [sockets("open", "open"), sockets("handshake", "handshake"), sockets("usual")];
+  const limiter = limiterOf(...policies, sockets("trial", "open", { mode: "shadow" }));
+  const left = async () => (await limiter.peek(names("open", "handshake", "usual"))).limits.map((one) => one.remaining);
   const { hold } = await limiter.take(names("open", "handshake", "usual", "trial"));
   const { parts } = hold as Held;
   expect(parts!.map((part) => part.sockets)).toEqual(["open", "handshake", undefined]);
   expect(await left()).toEqual([0, 0, 0]);
-  await parts![1]!.release();
-  expect(await left()).toEqual([0, 1, 0]);
-  await parts![0]!.release();
-  expect(await left()).toEqual([1, 1, 0]);
-  await hold!.release();
-  expect(await left()).toEqual([1, 1, 1]);
+  for (const [released, free] of [
+    [parts![1]!, [0, 1, 0]],
+    [parts![0]!, [1, 1, 0]],
+    [hold!, [1, 1, 1]],
+  ] as const) {
+    await released.release();
+    expect(await left()).toEqual(free);
+  }
+});
+
+it("keeps alive what the store is told after a release: a runtime ends everything else with the request", async () => {
+  const memory = memoryStore();
+  const state = { isDown: false };
+  const take: Store["take"] = async (request, ...more) => {
+    if (state.isDown) throw new StoreError("OPEN");
+    // The way to the store: whoever does not wait for it never calls it.
+    if (request.flag === Flag.chargeAnyway) await new Promise((resolve) => setImmediate(resolve));
+    if (isEnded) throw new StoreError("NETWORK");
+    return await memory.take(request, ...more);
+  };
+  const policies: PolicyInput[] = [
+    {
+      name: "api",
+      limits: [
+        { limit: 10, window: "1h" },
+        { algorithm: "concurrency", limit: 5 },
+      ],
+    },
+  ];
+  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis", take }), onDecision: [] });
+  const kept: Promise<unknown>[] = [];
+  let isEnded = false;
+  const background = { waitUntil: (work: Promise<unknown>) => void kept.push(work) };
+  const held = await limiter.take("api", { key: "ann", background });
+  state.isDown = true;
+  expect(await limiter.take("api", { key: "ann", background })).toMatchObject({ allowed: true, source: "fallback" });
+  state.isDown = false;
+  await held.hold!.release();
+  for (let i = 0; i < kept.length; i++) await kept[i];
+  isEnded = true;
+  await new Promise((resolve) => setTimeout(resolve));
+  isEnded = false;
+  expect((await limiter.peek("api", { key: "ann" })).limits[0]).toMatchObject({ remaining: 8 });
 });

@@ -7,32 +7,6 @@ import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
 
-const policies = [
-  {
-    name: "api",
-    limits: [
-      { limit: 2, window: "1h" },
-      { limit: 2, window: "1h", scope: "region" },
-    ],
-  },
-] as const;
-
-it("keeps the counts of two deployments apart: takes, peeks and resets", async () => {
-  const store = memoryStore();
-  const [none, staging, other] = [undefined, "staging", "staging-2"].map((namespace) =>
-    createLimiter({ policies, store, ...(namespace && { namespace }) }),
-  );
-  const left = async () =>
-    await Promise.all([none, staging, other].map(async (one) => (await one!.peek("api", { key: "ann" })).remaining));
-  await staging!.take("api", { key: "ann" });
-  await staging!.take("api", { key: "ann" });
-  expect((await staging!.take("api", { key: "ann" })).allowed).toBe(false);
-  expect(await left()).toEqual([2, 0, 2]);
-  await other!.take("api", { key: "ann" });
-  await staging!.reset("api", { key: "ann" });
-  expect(await left()).toEqual([2, 2, 1]);
-});
-
 it("is part of the key before the hash tag, so a client keeps its place among several", () => {
   const key = storeKey("api", "p", "staging");
   expect([key, namespaceOf(key), hashTagOf(key)]).toEqual(["hg:2:staging:{api:p}", "staging", "api:p"]);
@@ -40,6 +14,7 @@ it("is part of the key before the hash tag, so a client keeps its place among se
 });
 
 it.each(["a_b", "a:b", "{", "x".repeat(25), 5])("refuses the namespace %j", (namespace) => {
+  const policies = [{ name: "api", limits: [{ limit: 2, window: "1h" }] }] as const;
   const make = () => createLimiter({ policies, store: memoryStore(), namespace: namespace as string });
   expect(make).toThrow(/namespace: expected at most 24 letters, digits and -/);
 });

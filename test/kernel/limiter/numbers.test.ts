@@ -1,7 +1,8 @@
 // The numbers that hold for one client: of the policy, of the client's plan, of the program.
 
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { haveSameNumbers, misfit } from "../../../src/kernel/core/numbers.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { withFactor, withNumbers } from "../../../src/kernel/limiter/numbers.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -16,13 +17,13 @@ const api: PolicyInput = {
 };
 const constructorPolicy: PolicyInput = { name: "constructor", limits: [day(3)] };
 
-function limiterOf(...policies: PolicyInput[]) {
-  return createLimiter({ policies, store: memoryStore() });
-}
+const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
 const numbersOf = ({ limits }: Pick<Policy, "limits">) => limits.map(({ limit }) => limit);
 
 describe("a policy with other numbers", () => {
   const [policy] = limiterOf(api).policies as [Policy];
+  const own = (limit: LimitInput) => limiterOf({ name: "p", limits: [limit] }).policies[0]!;
+  const bucket = { algorithm: "token-bucket", limit: 10, window: "1m" } as const;
 
   it("has those of the named limits, and the same objects for the same numbers", () => {
     const other = withNumbers(policy, { "api-2": 7 });
@@ -30,24 +31,49 @@ describe("a policy with other numbers", () => {
     expect(withNumbers(policy, { "api-2": 7, "api-1": undefined })).toBe(other);
     expect(withNumbers(policy, { "api-2": 10 })).toBe(policy);
     expect(withNumbers(policy, {})).toBe(policy);
-  });
-
-  it("does not take what every object has for a number", () => {
+    expect(withFactor(policy, 2.5)).toBe(withFactor(policy, 2.5));
+    // A burst with a number of its own stays.
+    expect(withNumbers(own({ ...bucket, burst: 25 }), { p: 20 }).limits).toMatchObject([{ limit: 20, burst: 25 }]);
+    // What every object has is no number.
     const [one] = limiterOf(constructorPolicy).policies as [Policy];
     expect(withNumbers(one, {})).toBe(one);
   });
 
-  it("or multiplied by a factor, says which number does not fit", () => {
-    expect(numbersOf(withFactor(policy, 2.5))).toEqual([5, 25]);
-    expect(withFactor(policy, 2.5)).toBe(withFactor(policy, 2.5));
-    expect(numbersOf(withFactor(withNumbers(policy, { "api-1": 100 }), 0.1))).toEqual([10, 1]);
+  it.each([
+    [0.5, bucket, { limit: 5, burst: 5 }],
+    [0.29, bucket, { limit: 2, burst: 2 }],
+    [0.01, bucket, { limit: 1, burst: 1 }],
+    // As people compute it: to a computer 2.55 * 100 is a little less.
+    [2.55, { limit: 100, window: "1m" }, { limit: 255 }],
+    [0.5, { ...bucket, burst: 25 }, { limit: 5, burst: 12 }],
+    [0.29, { ...bucket, limit: 1, burst: 100 }, { limit: 1, burst: 29 }],
+  ] as const)("times %d is rounded down, and at least 1: %j", (factor, limit, expected) => {
+    expect(withFactor(own(limit), factor).limits).toMatchObject([expected]);
+  });
+
+  it("says which number does not fit", () => {
     expect(() => withFactor(policy, 1e9)).toThrow("limits: api-1: expected an integer from 1 to 1000000000");
     expect(() => withFactor(policy, 1e6)).toThrow(/^limits: api-2: expected a burst of at most 3362902 /);
     for (const factor of [0, -1, Number.NaN, "2"]) {
       expect(() => withFactor(policy, factor as number)).toThrow("factor: expected a number above 0");
     }
-    expect(() => withNumbers(policy, { "api-1": 0 })).toThrow("limits: api-1: expected an integer from 1 to");
-    expect(() => withNumbers(policy, { "api-1": null as never })).toThrow("found null");
+    for (const number of [0, -1, 1.5, 1_000_000_001, Number.NaN, "10", null]) {
+      const make = () => withNumbers(policy, { "api-1": number as number });
+      expect(make).toThrow(`limits: api-1: expected an integer from 1 to 1000000000; found ${number}`);
+    }
+    const [log, slow] = [own({ algorithm: "sliding-log", limit: 10, window: "1m" }), own({ limit: 10, window: "31d" })];
+    expect(() => withNumbers(log, { p: 10_001 })).toThrow("an integer from 1 to 10000;");
+    expect(numbersOf(withNumbers(slow, { p: 3_362_902 }))).toEqual([3_362_902]);
+    expect(() => withNumbers(slow, { p: 3_362_903 })).toThrow(/a limit of at most 3362902 with/);
+    expect(misfit({ ...policy.limits[1]!, burst: 2e9 } as never)).toBe("a burst from 1 to 1000000000");
+  });
+
+  it("has the same numbers if limits and bursts are", () => {
+    const { limits } = own({ ...bucket, burst: 25 });
+    expect(haveSameNumbers(limits, [{ ...limits[0]! }])).toBe(true);
+    for (const other of [{ limit: 9 }, { burst: 26 }]) {
+      expect(haveSameNumbers(limits, [{ ...limits[0], ...other } as never])).toBe(false);
+    }
   });
 });
 
@@ -66,24 +92,23 @@ describe("a take", () => {
   it.each(cases)("%s has the numbers that hold for its client", async (_, own, expected) => {
     const limiter = limiterOf(api, constructorPolicy);
     const { limits, remaining } = await limiter.peek("api", { key: "ann", cost: 0, ...own });
-    expect(limits.map(({ limit }) => limit.limit)).toEqual(expected);
     expect(remaining).toBe(Math.min(...expected));
-    expect(numbersOf(limits[0]!.policy)).toEqual(expected);
+    expect([limits.map(({ limit }) => limit.limit), numbersOf(limits[0]!.policy)]).toEqual([expected, expected]);
   });
 
   it("counts on when the numbers of its client change", async () => {
     const limiter = limiterOf(api);
-    const take = async (own: TakeOptions) => {
-      const { allowed, limits } = await limiter.take("api", { key: "ann", ...own });
-      return [allowed, limits[0]!.remaining];
-    };
-    expect(await take({})).toEqual([true, 1]);
-    expect(await take({})).toEqual([true, 0]);
-    expect(await take({})).toEqual([false, 0]);
-    expect(await take({ plan: "pro" })).toEqual([true, 1]);
-    expect(await take({ limits: { "api-1": 3 } })).toEqual([false, 0]);
-    expect(await take({ plan: "pro" })).toEqual([true, 0]);
-    expect(await take({ plan: "team", limits: { "api-1": 5 } })).toEqual([true, 0]);
+    const steps: [TakeOptions, allowed: boolean, remaining: number][] = [
+      [{}, true, 1],
+      [{}, true, 0],
+      [{}, false, 0],
+      [{ plan: "pro" }, true, 1],
+      [{ limits: { "api-1": 3 } }, false, 0],
+      [{ plan: "team", limits: { "api-1": 5 } }, true, 1],
+    ];
+    for (const [own, allowed, remaining] of steps) {
+      expect(await limiter.take("api", { key: "ann", ...own })).toMatchObject({ allowed, limits: [{ remaining }, {}] });
+    }
   });
 
   it("of several policies has the numbers of the whole take, or its own", async () => {
@@ -97,7 +122,6 @@ describe("a take", () => {
 
   it.each<[TakeOptions, string]>([
     [{ limits: { api: 3 } }, 'limits: expected the ids api-1, api-2; found "api"'],
-    [{ limits: { "api-1": 0 } }, "limits: api-1: expected an integer from 1 to 1000000000; found 0"],
     [{ limits: { "api-1": "3" as never } }, "limits: api-1: expected an integer from 1 to 1000000000; found 3"],
     [{ limits: 3 as never }, "take: limits: expected object, found number"],
     [{ plan: 3 as never }, "take: plan: expected string, found number"],
@@ -109,12 +133,8 @@ describe("a take", () => {
 });
 
 describe("numbers of a policy in dollars", () => {
-  const usd: PolicyInput = {
-    name: "usd",
-    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
-    plans: { pro: { usd: 2.5 } },
-    limits: [day(1)],
-  };
+  const meter = { unit: "usd", prices: { default: { input: 15, output: 75 } } } as const;
+  const usd: PolicyInput = { name: "usd", meter, plans: { pro: { usd: 2.5 } }, limits: [day(1)] };
   const [policy] = limiterOf(usd).policies as [Policy];
   const remaining = async (options: TakeOptions) =>
     (await limiterOf(usd).peek("usd", { key: "a", ...options })).remaining;

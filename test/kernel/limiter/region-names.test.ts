@@ -55,14 +55,6 @@ it.each(WRONG)("the region %j is refused, and the store is not asked", async (wr
   expect([store.takes, store.resets]).toEqual([[], []]);
 });
 
-it.each([[{ place: {} }], [{ colo: { F: "eu" } }], [{ country: [] }], [null]])(
-  "the table %j of the middleware's options is refused",
-  (region) => {
-    const { limiter } = limited();
-    expect(() => rateLimit(limiter, { region: region as never })).toThrow(TypeError);
-  },
-);
-
 it("a table of the middleware's options may be undefined, and has its codes in either case", async () => {
   const { limiter, store } = limited();
   await send(limiter, { colo: { fra: "frankfurt" }, country: undefined }, { colo: "FRA" });

@@ -25,40 +25,15 @@ function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInpu
   return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
 }
 
-it("lets pass without inventing numbers: allow", async () => {
-  const take = without(failingStore(), allow);
+it.each([
+  [allow, "charged", { outcome: "admitted", allowed: true, retryAfterMs: 0 }],
+  [deny, "unavailable", { outcome: "unavailable", allowed: false, unavailable: true }],
+])("says that no limit was reached, and invents no numbers: $name", async (policy, became, said) => {
+  const take = without(failingStore(), policy);
+  const policies = [{ policy: expect.anything(), became, limits: [], unanswered: true }];
   for (const decision of [await take(), await take(), await take()]) {
-    expect(decision).toEqual({
-      outcome: "admitted",
-      allowed: true,
-      source: "fallback",
-      policies: [{ policy: expect.anything(), became: "charged", limits: [], unanswered: true }],
-      limits: [],
-      shadow: [],
-      retryAfterMs: 0,
-    });
+    expect(decision).toEqual({ ...said, source: "fallback", policies, limits: [], shadow: [] });
   }
-});
-
-it("refuses as unavailable, and says that no limit was reached: deny", async () => {
-  const decision = await without(failingStore(), deny)();
-  expect(decision).toEqual({
-    outcome: "unavailable",
-    allowed: false,
-    source: "fallback",
-    policies: [{ policy: expect.anything(), became: "unavailable", limits: [], unanswered: true }],
-    limits: [],
-    shadow: [],
-    unavailable: true,
-  });
-});
-
-it("gives the strictest answer of several policies", async () => {
-  expect((await without(failingStore(), allow, deny, local)()).unavailable).toBe(true);
-  const take = without(failingStore(), allow, local);
-  const answers = [await take(), await take(), await take()];
-  expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-  expect(answers[0]!.limits.map(({ policy }) => policy.name)).toEqual(["local"]);
 });
 
 it("is not refused for a policy in shadow", async () => {
@@ -82,7 +57,7 @@ class StoreOfOnesOwn implements Store {
   readonly keySecret = "token";
   readonly #memory = memoryStore();
   readonly #error: unknown;
-  #isFailing = false;
+  isFailing = false;
 
   constructor(error: unknown) {
     this.#error = error;
@@ -90,11 +65,8 @@ class StoreOfOnesOwn implements Store {
   get kind() {
     return "redis" as const;
   }
-  fail(isFailing = true) {
-    this.#isFailing = isFailing;
-  }
   async take(request: TakeRequest) {
-    if (this.#isFailing) throw this.#error;
+    if (this.isFailing) throw this.#error;
     return await this.#memory.take(request);
   }
   async reset(keys: readonly string[]) {
@@ -139,8 +111,8 @@ describe.each<[string, (store: Store) => Store]>([
       [allow, [true, true, true]],
       [deny, [false, false, false]],
     ] as const) {
-      const { store, take, failures } = failing(policy);
-      store.fail();
+      const { store, take, failures, limiter } = failing(policy);
+      store.isFailing = true;
       const decisions = [await take(), await take(), await take()];
       expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual(
         expected.map((one) => [one, "fallback"]),
@@ -148,8 +120,11 @@ describe.each<[string, (store: Store) => Store]>([
       expect(failures).toEqual(["UNKNOWN", "UNKNOWN", "UNKNOWN"]);
       expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", error]));
       written.mockClear();
-      store.fail(false);
+      store.isFailing = false;
       expect(await take()).toMatchObject({ allowed: true, source: "redis", remaining: 1 });
+      // Nothing is charged later that the store may have counted before it threw.
+      await Promise.resolve();
+      expect(await limiter.peek(policy.name)).toMatchObject({ source: "redis", remaining: 1 });
     }
   });
 
@@ -176,7 +151,7 @@ describe.each<[string, (store: Store) => Store]>([
   it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {
     const theirs = Object.assign(new Error("store: OPEN"), { name: "StoreError", code: "OPEN", notRun: true });
     const { store, take, failures } = failing(local, theirs);
-    store.fail();
+    store.isFailing = true;
     expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
     expect(failures).toEqual(["OPEN"]);
     expect(written).not.toHaveBeenCalled();
@@ -185,24 +160,11 @@ describe.each<[string, (store: Store) => Store]>([
   it("may fail while a slot is given back: only the console is told", async () => {
     const { store, take } = failing(policy("slots", { limits: [{ algorithm: "concurrency", limit: 1 }] }));
     const { hold } = await take();
-    store.fail();
+    store.isFailing = true;
     await hold!.renew();
     await hold!.release();
     expect(written.mock.calls).toEqual(Array(2).fill(["headgate: the store threw", error]));
   });
-});
-
-it("charges nothing later that a store may have counted before it threw", async () => {
-  const written = vi.spyOn(console, "error").mockImplementation(() => {});
-  const store = new StoreOfOnesOwn(new RangeError("not ours"));
-  const limiter = createLimiter({ policies: [local], store: remoteStore(store) });
-  store.fail();
-  await limiter.take("local");
-  store.fail(false);
-  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
-  await Promise.resolve();
-  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
-  written.mockRestore();
 });
 
 it("tells onDecision every decision, its client, and why the store had no answer", async () => {
@@ -241,30 +203,26 @@ it.each([
   expect([decision.allowed, decision.source, context.atMs]).toEqual([true, "fallback", undefined]);
 });
 
-it("tells several listeners, and answers although one of them throws, which the console says", async () => {
+it("tells several listeners of takes and peeks, and answers although one of them throws, which the console says", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
-  const told: string[] = [];
+  const told: unknown[] = [];
+  const background = { waitUntil() {} };
+  const tell = (name: string) => (_: Decision, context: DecisionContext) =>
+    void told.push([name, context.peek, context.background]);
   const error = new Error("mine");
   const throwing = () => {
     throw error;
   };
-  const onDecision = [() => void told.push("first"), throwing, () => void told.push("last")];
+  const onDecision = [tell("first"), throwing, tell("last")];
   const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
-  expect((await limiter.take("local")).allowed).toBe(true);
-  expect(told).toEqual(["first", "last"]);
-  expect(written.mock.calls).toEqual([["headgate: onDecision threw", error]]);
-  written.mockRestore();
-});
-
-it("tells onDecision a peek, and the background of a take", async () => {
-  const told: DecisionContext[] = [];
-  const onDecision = (_: Decision, context: DecisionContext) => void told.push(context);
-  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
-  const background = { waitUntil() {} };
-  await limiter.peek("local");
-  await limiter.take("local", { background });
-  expect(told.map(({ peek, background }) => [peek, background])).toEqual([
-    [true, undefined],
-    [undefined, background],
+  expect((await limiter.take("local", { background })).allowed).toBe(true);
+  expect((await limiter.peek("local")).allowed).toBe(true);
+  expect(told).toEqual([
+    ["first", undefined, background],
+    ["last", undefined, background],
+    ["first", true, undefined],
+    ["last", true, undefined],
   ]);
+  expect(written.mock.calls).toEqual(Array(2).fill(["headgate: onDecision threw", error]));
+  written.mockRestore();
 });

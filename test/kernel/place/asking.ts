@@ -13,7 +13,9 @@ import {
   undo,
 } from "../../../src/kernel/place/taker.ts";
 import type { Timing } from "../../../src/kernel/place/timing.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { virtualTime } from "../../support/virtual-time.ts";
 
 export interface Told {
   readonly reply: TakeReply;
@@ -63,4 +65,41 @@ export function asking(store: Store, timing?: Timing, options?: IsolateOptions):
     },
     reset: (keys) => by("strict").reset(keys),
   };
+}
+
+interface FarOptions extends IsolateOptions {
+  readonly startMs: number;
+  readonly oneWayMs: number;
+  /** How far the isolate's clock is ahead of the store's. */
+  readonly aheadMs?: number;
+  readonly timeoutMs?: number | undefined;
+  /** True: no reply comes any more. */
+  readonly isDead?: () => boolean;
+  /** Called when the store has decided. @returns the failure that the isolate finds in place of the reply. */
+  readonly seen?: (request: TakeRequest, reply: TakeReply) => StoreError | undefined | void | Promise<void>;
+}
+
+/** An isolate in virtual time, far from its store. */
+export function farAsking({ startMs, oneWayMs, aheadMs = 0, timeoutMs, isDead, seen, ...options }: FarOptions) {
+  const time = virtualTime(startMs);
+  const central = memoryStore();
+  const store: Store = {
+    ...central,
+    kind: "redis",
+    ...(timeoutMs && { timeoutMs }),
+    async take(request, _nowMs, budgetMs = timeoutMs!) {
+      if (isDead?.()) {
+        await time.sleep(budgetMs);
+        throw new StoreError("TIMEOUT");
+      }
+      await time.sleep(oneWayMs);
+      const reply = await central.take(request, Math.floor(time.nowMs()));
+      const failure = await seen?.(request, reply);
+      await time.sleep(oneWayMs);
+      if (failure) throw failure;
+      return reply;
+    },
+  };
+  const timing = { nowMs: () => Math.floor(time.nowMs()) + aheadMs, sleep: time.sleep };
+  return { time, central, answers: asking(store, timing, options) };
 }

@@ -2,63 +2,36 @@
 // before midnight must not count after it. The store's clock says when midnight is.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../../src/kernel/core/calendar.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
-import { virtualTime } from "../../support/virtual-time.ts";
-import { asking, type Told } from "./asking.ts";
-import { farStore } from "./far-store.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
+import { farAsking, type Told } from "./asking.ts";
+import { farIsolate, farStore } from "./far-store.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
 
 const HOUR_MS = 3_600_000;
 /** The midnight in Los Angeles between 2026-11-23 and 24, by the store's clock. */
 const MIDNIGHT_MS = Date.UTC(2026, 10, 24, 8);
 const day: LimitInput = { algorithm: "calendar", limit: 10, window: "day", zone: "America/Los_Angeles" };
+const DAY: CalendarLimit = { kind: Kind.calendar, limit: 10, window: "day", zone: "America/Los_Angeles", firstDay: 1 };
 const month: LimitInput = { algorithm: "fixed-window", limit: 100, window: "31d" };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** An isolate whose clock is `behindMs` behind the store's. The store can be made to fail, for takes of some flags. */
-function setUp({ limits = [day], behindMs = 0, ...more }: { behindMs?: number } & Partial<PolicyInput> = {}) {
-  const { store, state } = farStore({ clockMs: behindMs });
-  const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits, ...more }];
-  const limiter = createLimiter({ policies, store: withIsolate(store) });
-  const work: Promise<unknown>[] = [];
-  const background = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) };
-  return {
-    state,
-    limiter,
-    /** Sets both clocks. @param afterMs from midnight on, by the store's clock. */
-    at: (afterMs: number) => void vi.setSystemTime(MIDNIGHT_MS + afterMs - behindMs),
-    take: async (cost = 1) => {
-      const decision = await limiter.take("p", { cost, background });
-      await Promise.all(work);
-      return decision;
-    },
-    /** What is left under each limit at the store. */
-    async left(): Promise<number[]> {
-      const other = createLimiter({ policies, store: { ...store, kind: "memory" } });
-      return (await other.peek("p")).limits.map(({ remaining }) => remaining);
-    },
-  };
+/** An isolate whose clock is `behindMs` behind the store's. */
+function setUp({ limits = [day], behindMs = 0 }: { behindMs?: number; limits?: LimitInput[] } = {}) {
+  const far = farIsolate([{ name: "p", key: ["global"], limits }], farStore({ clockMs: behindMs }));
+  /** Sets both clocks. @param afterMs from midnight on, by the store's clock. */
+  return { ...far, at: (afterMs: number) => void vi.setSystemTime(MIDNIGHT_MS + afterMs - behindMs) };
 }
 
 const CLOCKS = [-30_000, 0, 30_000, 40 * HOUR_MS];
 
 it("a refusal is remembered while it is before midnight by the latest instant of the store's clock, and no longer", () => {
-  const limit: CalendarLimit = {
-    kind: Kind.calendar,
-    limit: 1,
-    window: "day",
-    zone: "America/Los_Angeles",
-    firstDay: 1,
-  };
+  const limit = { ...DAY, limit: 1 };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   for (const offsetMs of CLOCKS) {
     const [store, one] = [virtualStore(), isolate(offsetMs)];
@@ -78,23 +51,21 @@ it("a refusal is remembered while it is before midnight by the latest instant of
   }
 });
 
-describe.each(CLOCKS)("a clock %i ms behind the store's:", (behindMs) => {
-  it("alone, it counts anew from midnight on", async () => {
-    const { at, take, state } = setUp({ behindMs });
-    at(-HOUR_MS);
-    await take(6);
-    state.failure = new StoreError("TIMEOUT");
-    expect(await take(4)).toMatchObject({ allowed: true, source: "fallback" });
-    at(-60_000);
-    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
-    at(1_000);
-    expect(await take(10)).toMatchObject({ allowed: true, source: "fallback" });
-    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
-  });
+it.each(CLOCKS)("alone, with a clock %i ms behind the store's, it counts anew from midnight on", async (behindMs) => {
+  const { at, take, state } = setUp({ behindMs });
+  at(-HOUR_MS);
+  await take(6);
+  state.failure = new StoreError("TIMEOUT");
+  expect(await take(4)).toMatchObject({ allowed: true, source: "fallback" });
+  at(-60_000);
+  expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
+  at(1_000);
+  expect(await take(10)).toMatchObject({ allowed: true, source: "fallback" });
+  expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
 });
 
 describe("units that were admitted without the store", () => {
-  /** Admits 3 units an hour before midnight, and 2 an hour after it, and repays at the last of these instants. */
+  /** Admits one unit before midnight, and these without the store, which answers again at the last instant. */
   async function outage(limits: LimitInput[], admitted: readonly (readonly [afterMs: number, cost: number])[]) {
     const all = setUp({ limits });
     all.at(-2 * HOUR_MS);
@@ -107,24 +78,22 @@ describe("units that were admitted without the store", () => {
     all.state.failure = undefined;
     return all;
   }
+  const before = [-HOUR_MS, 3] as const;
+  const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
 
-  it("are not charged to the next period", async () => {
-    const { at, take, left } = await outage([day], [[-HOUR_MS, 3]]);
-    at(0);
-    await take(0);
-    await take(0);
-    expect(await left()).toEqual([10]);
-  });
-
-  it("are charged to the next period as far as they were admitted in it", async () => {
-    const admitted = [[-HOUR_MS, 3] as const, [60_000, 2] as const, [HOUR_MS, 1] as const];
-    const { take, left } = await outage([day], admitted);
-    for (let i = 0; i < 3; i++) await take(0);
-    expect(await left()).toEqual([10 - 2 - 1]);
+  it.each([
+    ["are not charged to the next period", [day], [before], [10]],
+    ["are charged to it as far as they were admitted in it", [day], [before, [60_000, 2], [HOUR_MS, 1]], [10 - 2 - 1]],
+    ["lose the oldest over several days, and none of the present", [day, month], days, [10 - 2, 100 - 1 - 4 * 2]],
+  ] as const)("%s", async (_, limits, admitted, expected) => {
+    const { at, take, left } = await outage([...limits], admitted);
+    at(Math.max(0, admitted.at(-1)![0]));
+    for (let i = 0; i < 9; i++) await take(0);
+    expect(await left()).toEqual(expected);
   });
 
   it("are not charged to the next period either if the repayment was refused before", async () => {
-    const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
+    const { at, take, left, state } = await outage([day, month], [before]);
     state.failure = new StoreError("OPEN");
     state.fails = [Flag.chargeAnyway];
     await take(0);
@@ -137,89 +106,55 @@ describe("units that were admitted without the store", () => {
   });
 
   it("begin the isolate's own counts only in their period", async () => {
-    const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
-    state.failure = new StoreError("OPEN");
-    state.fails = [Flag.chargeAnyway];
-    await take(1);
-    state.fails = Object.values(Flag);
+    const { at, take, state } = await outage([day], [before]);
+    /** The store answers, but is told nothing. Then nothing reaches it. */
+    const takeOne = async (afterMs: number) => {
+      at(afterMs);
+      Object.assign(state, { failure: new StoreError("OPEN"), fails: [Flag.chargeAnyway] });
+      await take(1);
+      state.fails = Object.values(Flag);
+    };
+    await takeOne(-HOUR_MS);
     // 1 and 1 are charged, and 3 are owed.
     expect(await take(6)).toMatchObject({ allowed: false, source: "fallback", remaining: 5 });
-    state.fails = [Flag.chargeAnyway];
-    at(HOUR_MS);
-    await take(1);
-    state.fails = Object.values(Flag);
+    await takeOne(HOUR_MS);
     expect(await take(10)).toMatchObject({ allowed: false, source: "fallback", remaining: 9 });
-  });
-
-  it("over several days lose the oldest, and none of the present day", async () => {
-    const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
-    const { take, left } = await outage([day, month], days);
-    for (let i = 0; i < 9; i++) await take(0);
-    const [ofDay, ofMonth] = await left();
-    expect(ofDay).toBe(10 - 2);
-    expect(ofMonth).toBe(100 - 1 - 4 * 2);
   });
 });
 
-describe("units that were reserved before midnight", () => {
-  it.each([
-    ["less", 40, 950],
-    ["as much", 100, 950],
-    // The excess was used after midnight, as far as anybody knows.
-    ["more", 130, 920],
-  ])("and settled after it with %s: what is given back does not go to the new day", async (_what, used, left) => {
-    const limits = [{ ...day, limit: 1_000 }];
-    const one = setUp({ limits });
-    one.at(-1_000);
-    const reservation = await one.limiter.reserve("p", { cost: 100 });
-    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
-    one.at(1_000);
-    await one.take(50);
-    await reservation.settle(used);
-    expect(await one.left()).toEqual([left]);
-  });
-
-  it("and settled before it are given back", async () => {
+it.each([
+  ["before midnight", -1, 40, 960],
+  ["after it with less", 1_000, 40, 1_000],
+  ["after it with as much", 1_000, 100, 1_000],
+  // The excess was used after midnight, as far as anybody knows.
+  ["after it with more", 1_000, 130, 970],
+])(
+  "units that were reserved before midnight and settled %s go back only to their day",
+  async (_, afterMs, used, left) => {
     const one = setUp({ limits: [{ ...day, limit: 1_000 }] });
     one.at(-1_000);
     const reservation = await one.limiter.reserve("p", { cost: 100 });
-    one.at(-1);
-    await reservation.settle(40);
-    expect(await one.left()).toEqual([960]);
-  });
-});
+    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
+    one.at(afterMs);
+    if (afterMs > 0) await one.take(50);
+    await reservation.settle(used);
+    expect(await one.left()).toEqual([afterMs > 0 ? left - 50 : left]);
+  },
+);
 
 describe("units that were leased before midnight", () => {
-  const limit: CalendarLimit = {
-    kind: Kind.calendar,
-    limit: 100_000,
-    window: "day",
-    zone: "America/Los_Angeles",
-    firstDay: 1,
-  };
+  const limit = { ...DAY, limit: 100_000 };
   const key: KeyRequest = { key: "k", group: ENFORCED, cost: 1, limits: [limit] };
   const SECOND_MS = 1_000;
 
   it.each(CLOCKS)("are not spent after it, with a clock %i ms behind the store's", async (behindMs) => {
-    const time = virtualTime(MIDNIGHT_MS - 3 * SECOND_MS);
-    const central = memoryStore();
-    const store: Store = {
-      ...central,
-      kind: "redis",
-      async take(request) {
-        await time.sleep(20);
-        const reply = await central.take(request, time.nowMs());
-        await time.sleep(20);
-        return reply;
-      },
-    };
-    const timing = { nowMs: () => time.nowMs() - behindMs, sleep: time.sleep };
-    const replies = asking(store, timing);
+    const startMs = MIDNIGHT_MS - 3 * SECOND_MS;
+    const { time, central, answers } = farAsking({ startMs, oneWayMs: 20, aheadMs: -behindMs });
     const background = { waitUntil() {} };
     const taken: { atMs: number; answer: Told }[] = [];
-    for (let atMs = MIDNIGHT_MS - 3 * SECOND_MS; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
+    for (let atMs = startMs; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
       time.at(atMs, async () => {
-        const answer = await replies.take({ keys: [key], flag: Flag.take }, background);
+        const answer = await answers.take({ keys: [key], flag: Flag.take }, background);
         taken.push({ atMs: time.nowMs(), answer });
       });
     }

@@ -97,6 +97,12 @@ class HeldReplies {
     return this.calls[n]!;
   }
 
+  /** What begins with the n-th call has its answer at once. */
+  async answered<T>(n: number, work: Promise<T>): Promise<T> {
+    await (await this.nextCall(n)).arrive();
+    return await work;
+  }
+
   /** Waits until the take is decided, or the n-th call has been made. @returns who decided, if it is decided. */
   async decidedOrCalled(taken: Promise<Decision>, n: number): Promise<string | undefined> {
     let source: string | undefined;

@@ -8,31 +8,26 @@ import { background, holdReplies } from "./held-replies.ts";
 
 const LIMIT = 10;
 const WINDOW: LimitInput = { limit: LIMIT, window: "1h" };
-const LIMITS: Readonly<Record<string, LimitInput>> = {
-  "sliding-window": WINDOW,
-  "fixed-window": { algorithm: "fixed-window", limit: LIMIT, window: "1h" },
-  "sliding-log": { algorithm: "sliding-log", limit: LIMIT, window: "1h" },
-  "token-bucket": { algorithm: "token-bucket", limit: LIMIT, window: "1h" },
-  "leaky-bucket": { algorithm: "leaky-bucket", limit: LIMIT, window: "1h" },
-  concurrency: { algorithm: "concurrency", limit: LIMIT, timeout: "1h" },
-};
+const LIMITS: readonly LimitInput[] = [
+  WINDOW,
+  ...(["fixed-window", "sliding-log", "token-bucket", "leaky-bucket"] as const).map((algorithm) => ({
+    ...{ algorithm, limit: LIMIT, window: "1h" as const },
+  })),
+  { algorithm: "concurrency", limit: LIMIT, timeout: "1h" },
+];
 
 const held = holdReplies();
 
-it.each(Object.entries(LIMITS))(
-  "a decision without an answer counts what was sent and not yet answered: %s",
-  async (_, limit) => {
-    const sent = await held.send(held.limiterOf([limit]), 2 * LIMIT);
-    // The first take is decided without the store while 19 others are on their way: all units may be gone.
-    held.calls[0]!.timeout();
-    const first = await Promise.race(sent);
-    expect([first.source, first.allowed]).toEqual(["fallback", false]);
-  },
-);
+it.each(LIMITS)("a decision without an answer counts what was sent and not yet answered: $algorithm", async (limit) => {
+  const sent = await held.send(held.limiterOf([limit]), 2 * LIMIT);
+  // The first take is decided without the store while 19 others are on their way: all units may be gone.
+  held.calls[0]!.timeout();
+  expect(await Promise.race(sent)).toMatchObject({ source: "fallback", allowed: false });
+});
 
-it.each(Object.entries(LIMITS))(
-  "requests that all lose their answers share one limit, and none counts twice: %s",
-  async (_, limit) => {
+it.each(LIMITS)(
+  "requests that all lose their answers share one limit, and none counts twice: $algorithm",
+  async (limit) => {
     const sent = await held.send(held.limiterOf([limit]), LIMIT);
     for (const call of held.calls) call.timeout();
     const decisions = await Promise.all(sent);
@@ -40,15 +35,15 @@ it.each(Object.entries(LIMITS))(
   },
 );
 
+/** Another isolate takes. */
+async function others(cost: number, limits = [WINDOW]) {
+  await held.answered(0, held.limiterOf(limits).take("a", { cost }));
+  held.calls = [];
+}
+
 it("a late reply replaces what the isolate has counted alone", async () => {
   const limiter = held.limiterOf([WINDOW]);
-  // Other isolates have used all but one unit.
-  const others = held.limiterOf([WINDOW]).take("a", { cost: LIMIT - 1 });
-  while (held.calls.length < 1) await new Promise(setImmediate);
-  await held.calls[0]!.arrive();
-  await others;
-  held.calls = [];
-
+  await others(LIMIT - 1);
   const [sent] = await held.send(limiter, 1);
   held.calls[0]!.timeout();
   expect((await sent!).allowed).toBe(true);
@@ -75,28 +70,19 @@ it("a late reply that is older than what is known teaches nothing", async () => 
 
 it("what the store refused late is charged later if the isolate had admitted it", async () => {
   const limiter = held.limiterOf([{ limit: 1, window: "1h" }]);
-  const other = held.limiterOf([{ limit: 1, window: "1h" }]).take("a");
-  while (held.calls.length < 1) await new Promise(setImmediate);
-  await held.calls[0]!.arrive();
-  await other;
-  held.calls = [];
+  await others(1, [{ limit: 1, window: "1h" }]);
   const [sent] = await held.send(limiter, 1);
   held.calls[0]!.timeout();
   expect((await sent!).allowed).toBe(true);
   await held.calls[0]!.arrive();
-  const next = limiter.peek("a", { background });
-  while (held.calls.length < 2) await new Promise(setImmediate);
-  await held.calls[1]!.arrive();
-  await next;
+  await held.answered(1, limiter.peek("a", { background }));
   await new Promise(setImmediate);
   expect(held.calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
 });
 
 it("no request is admitted uncharged after the local clock was set back during a call", async () => {
   const limiter = held.limiterOf([{ algorithm: "token-bucket", limit: 60, burst: 2, window: "1m" }]);
-  const first = limiter.take("a", { background });
-  await (await held.nextCall(0)).arrive();
-  await first;
+  await held.answered(0, limiter.take("a", { background }));
   const last = limiter.take("a", { background });
   await (await held.nextCall(1)).decide();
   vi.setSystemTime(Date.now() - 60_000);
@@ -115,26 +101,20 @@ it("no request is admitted uncharged after the local clock was set back during a
 
 it("a reply in time that a reset has overtaken brings no counts back", async () => {
   const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 2, window: "1h" }]);
-  const first = limiter.take("a", { background });
-  await (await held.nextCall(0)).arrive();
-  await first;
+  await held.answered(0, limiter.take("a", { background }));
   const last = limiter.take("a", { background });
   await (await held.nextCall(1)).decide();
   await limiter.reset("a");
   await held.calls[1]!.arrive();
   expect((await last).remaining).toBe(0);
 
-  const next = limiter.take("a", { background });
-  await (await held.nextCall(2)).arrive();
-  expect((await next).source).toBe("redis");
-  expect((await next).allowed).toBe(true);
+  const next = await held.answered(2, limiter.take("a", { background }));
+  expect(next).toMatchObject({ source: "redis", allowed: true });
 });
 
 it("what the store has refused during a reset brings no counts back", async () => {
   const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 1, window: "1h" }]);
-  const first = limiter.take("a", { background });
-  await (await held.nextCall(0)).arrive();
-  await first;
+  await held.answered(0, limiter.take("a", { background }));
   const { reset } = held.store;
   const reached = Promise.withResolvers<void>();
   Object.assign(held.store, { reset: (keys: readonly string[]) => reached.promise.then(() => reset(keys)) });

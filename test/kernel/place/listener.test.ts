@@ -4,10 +4,8 @@ import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
 import type { LeaseEvent } from "../../../src/kernel/place/listener.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { virtualTime } from "../../support/virtual-time.ts";
-import { asking, type Told } from "./asking.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
+import { farAsking, type Told } from "./asking.ts";
 
 const START_MS = 1_700_000_000_000;
 const KEY: KeyRequest = {
@@ -19,20 +17,7 @@ const KEY: KeyRequest = {
 
 /** An isolate whose store is 50 ms away, and what it has told. */
 function listened() {
-  const time = virtualTime(START_MS);
-  const central = memoryStore();
   const state = { lost: false };
-  const store: Store = {
-    ...central,
-    kind: "redis",
-    async take(request) {
-      await time.sleep(25);
-      const reply = await central.take(request, time.nowMs());
-      await time.sleep(25);
-      if (state.lost) throw new StoreError("NETWORK");
-      return reply;
-    },
-  };
   const calls: [outcome: string, ms: number][] = [];
   const units: Record<LeaseEvent, number> = { granted: 0, spent: 0, returned: 0, lapsed: 0 };
   const listener = {
@@ -41,8 +26,8 @@ function listened() {
       units[event] += count;
     },
   };
-  const timing = { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep };
-  const replies = asking(store, timing, { listener });
+  const seen = () => (state.lost ? new StoreError("NETWORK") : undefined);
+  const { time, central, answers: replies } = farAsking({ startMs: START_MS, oneWayMs: 25, seen, listener });
   const background = { waitUntil() {} };
   const charged = async () => {
     const { keys } = await central.take({ keys: [{ ...KEY, cost: 0 }], flag: Flag.look }, time.nowMs());

@@ -3,10 +3,8 @@
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
-import { farStore } from "./far-store.ts";
+import { farIsolate } from "./far-store.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();
@@ -18,19 +16,12 @@ const ALGORITHMS: readonly LimitInput[] = [
   { algorithm: "token-bucket", limit: 10, window: "1m" },
 ];
 
-/** A limiter over a store that fails, and what that store says is left. */
-function failing(limits: LimitInput[]) {
-  const { memory, store, state } = farStore();
-  const policies = [{ name: "p", key: ["global"], limits }];
-  const limiter = createLimiter({ policies, store: withIsolate(store), onDecision() {} });
-  const direct = createLimiter({ policies, store: memory });
-  return { state, limiter, atStore: () => direct.peek("p") };
-}
+const failing = (limits: LimitInput[]) => farIsolate([{ name: "p", key: ["global"], limits }]);
 
 it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, window: "1h" } as LimitInput]]))(
   "the wait counts an excess that this isolate has settled: %j",
   async (...limits) => {
-    const { limiter, atStore, state } = failing(limits);
+    const { limiter, direct, state } = failing(limits);
     const reservation = await limiter.reserve("p", { cost: 8, background });
     const other = await limiter.reserve("p", { cost: 2, background });
     vi.setSystemTime(Date.now() + 15_000);
@@ -42,7 +33,7 @@ it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, w
     await reservation.settle(28);
     const told = await limiter.take("p", { background });
     expect(told.retryAfterMs).toBeGreaterThan(early.retryAfterMs!);
-    expect(told).toMatchObject({ allowed: false, retryAfterMs: (await atStore()).retryAfterMs });
+    expect(told).toMatchObject({ allowed: false, retryAfterMs: (await direct.peek("p")).retryAfterMs });
     expect(told.source).toBe("cache");
 
     // The reply to this charge is lost: the store is asked, because its counts are not known any more.
@@ -50,12 +41,12 @@ it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, w
     await other.settle(22);
     state.failure = undefined;
     const asked = await limiter.take("p", { background });
-    expect(asked).toMatchObject({ source: "redis", retryAfterMs: (await atStore()).retryAfterMs });
+    expect(asked).toMatchObject({ source: "redis", retryAfterMs: (await direct.peek("p")).retryAfterMs });
   },
 );
 
 it.each(ALGORITHMS)("the wait counts a repayment: %j", async (limit) => {
-  const { limiter, atStore, state } = failing([limit]);
+  const { limiter, direct, state } = failing([limit]);
   await limiter.take("p", { cost: 5, background });
   state.failure = new StoreError("OPEN");
   expect((await limiter.take("p", { cost: 4, background })).source).toBe("fallback");
@@ -65,11 +56,11 @@ it.each(ALGORITHMS)("the wait counts a repayment: %j", async (limit) => {
   await limiter.take("p", { cost: 5, background });
   await new Promise(setImmediate);
   const told = await limiter.take("p", { background });
-  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await direct.peek("p")).retryAfterMs });
 });
 
 it.each(ALGORITHMS)("the wait counts an excess that this isolate owes: %j", async (limit) => {
-  const { limiter, atStore, state } = failing([limit]);
+  const { limiter, direct, state } = failing([limit]);
   await limiter.take("p", { cost: 5, background });
   state.failure = new StoreError("OPEN");
   const reservation = await limiter.reserve("p", { background });
@@ -88,7 +79,31 @@ it.each(ALGORITHMS)("the wait counts an excess that this isolate owes: %j", asyn
   await new Promise(setImmediate);
   const told = await limiter.take("p", { background });
   expect(told.retryAfterMs).toBeGreaterThan(early.retryAfterMs!);
-  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await direct.peek("p")).retryAfterMs });
+});
+
+it.each<LimitInput>([
+  { algorithm: "token-bucket", limit: 10, window: "100s" },
+  { algorithm: "leaky-bucket", limit: 10, window: "100s", burst: 10 },
+  { limit: 10, window: "100s" },
+])("a refusal beside the isolate's own repayment tells the wait with it ($algorithm)", async (limit) => {
+  const { limiter, direct, state } = failing([limit]);
+  state.failure = new StoreError("OPEN");
+  for (let i = 0; i < 8; i++) await limiter.take("p", { background });
+  state.failure = undefined;
+  const repaid = Promise.withResolvers<void>();
+  state.repaysAfter = repaid.promise;
+  // The others have used all but one unit.
+  await direct.take("p", { cost: 9 });
+  // The answer to the first sets the repayment off. The second was asked for before.
+  const [first, refused] = await Promise.all([1, 2].map(() => limiter.take("p", { background })));
+  expect([first!.allowed, refused!.allowed]).toEqual([true, false]);
+  repaid.resolve();
+  await new Promise(setImmediate);
+  const { retryAfterMs } = await limiter.take("p", { background });
+  expect(refused!.retryAfterMs).toBeGreaterThanOrEqual(retryAfterMs!);
+  vi.setSystemTime(Date.now() + refused!.retryAfterMs!);
+  expect((await limiter.take("p", { background })).allowed).toBe(true);
 });
 
 it.each([
@@ -96,13 +111,9 @@ it.each([
   ["and overtake each other", true],
 ])("two replies of one millisecond arrive %s: what was given back is not taken away again", async (_, isOvertaking) => {
   const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
-  const reserved = limiter.reserve("a", { cost: 4, background });
-  await (await held.nextCall(0)).arrive();
-  const reservation = await reserved;
+  const reservation = await held.answered(0, limiter.reserve("a", { cost: 4, background }));
   const elsewhere = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
-  const others = elsewhere.take("a", { cost: 3, background });
-  await (await held.nextCall(1)).arrive();
-  await others;
+  await held.answered(1, elsewhere.take("a", { cost: 3, background }));
   const refused = limiter.take("a", { cost: 5, background });
   const taken = await held.nextCall(2);
   const settled = reservation.settle(1);
@@ -116,6 +127,5 @@ it.each([
   expect((await refused).allowed).toBe(false);
   const next = limiter.take("a", { cost: 5, background });
   expect(await held.decidedOrCalled(next, 4)).toBeUndefined();
-  await held.calls[4]!.arrive();
-  expect(await next).toMatchObject({ allowed: true, source: "redis" });
+  expect(await held.answered(4, next)).toMatchObject({ allowed: true, source: "redis" });
 });

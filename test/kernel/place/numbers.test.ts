@@ -1,28 +1,21 @@
 // Clients with different numbers under one key: what an isolate knows is used only with the numbers that it was told
 // for. With other numbers the store is asked.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";
 import type { TakeOptions } from "../../../src/limiter.ts";
-import { createLimiter } from "../../support/limiter.ts";
-import { farStore } from "./far-store.ts";
+import { farIsolate } from "./far-store.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** One isolate, its store, and how often that store was asked. */
+/** An isolate whose policy has a plan for each of these numbers. */
 function setUp(limit: LimitInput, numbers: Record<string, number>, more: Partial<PolicyInput> = {}) {
-  const { memory, store, state } = farStore();
   const plans = Object.fromEntries(Object.entries(numbers).map(([plan, number]) => [plan, { api: number }]));
-  const policies = [{ name: "api", key: "global", limits: [limit], plans, ...more }];
-  const limiter = createLimiter({ policies, store: withIsolate(store), onDecision() {} });
-  /** Without the isolate: the store answers every request. */
-  const direct = createLimiter({ policies, store: memory });
-  return { limiter, direct, state };
+  return farIsolate([{ name: "api", key: "global", limits: [limit], plans, ...more }]);
 }
 
 const ALGORITHMS: [string, LimitInput][] = [
@@ -35,92 +28,63 @@ const ALGORITHMS: [string, LimitInput][] = [
   ["concurrency", { algorithm: "concurrency", limit: 4 }],
 ];
 
-describe.each(ALGORITHMS)("under %s", (_, limit) => {
-  it("every request gets the answer of the store for its own numbers", async () => {
-    const [one, other] = [setUp(limit, { pro: 7, team: 9 }), setUp(limit, { pro: 7, team: 9 })];
-    const plans = ["free", "pro", "free", "team", "pro"];
-    for (let i = 0; i < 60; i++) {
-      vi.setSystemTime(NOW_MS + 200 * i);
-      const own: TakeOptions = { plan: plans[i % plans.length]!, cost: 1 + (i % 2) };
-      const [isolate, store] = [await one.limiter.take("api", own), await other.direct.take("api", own)];
-      expect([i, isolate.allowed]).toEqual([i, store.allowed]);
-    }
-  });
+it.each(ALGORITHMS)("%s: every request gets the answer of the store for its own numbers", async (_, limit) => {
+  const [one, other] = [setUp(limit, { pro: 7, team: 9 }), setUp(limit, { pro: 7, team: 9 })];
+  const plans = ["free", "pro", "free", "team", "pro"];
+  for (let i = 0; i < 60; i++) {
+    vi.setSystemTime(NOW_MS + 200 * i);
+    const own: TakeOptions = { plan: plans[i % plans.length]!, cost: 1 + (i % 2) };
+    const [isolate, store] = [await one.limiter.take("api", own), await other.direct.take("api", own)];
+    expect([i, isolate.allowed]).toEqual([i, store.allowed]);
+  }
 });
 
-describe("a remembered refusal", () => {
-  it("answers requests with the same numbers only", async () => {
-    const { limiter, state } = setUp({ algorithm: "fixed-window", limit: 2, window: "1m" }, { pro: 4, also: 2 });
-    const take = async (plan?: string) => {
-      const { allowed, source } = await limiter.take("api", plan === undefined ? {} : { plan });
-      return [allowed, source];
-    };
-    for (let i = 0; i < 2; i++) expect(await take()).toEqual([true, "redis"]);
-    expect(await take()).toEqual([false, "cache"]);
-    // Another plan with the same number.
-    expect(await take("also")).toEqual([false, "cache"]);
-    expect(await take("pro")).toEqual([true, "redis"]);
-    expect(await take()).toEqual([false, "redis"]);
-    expect(await take()).toEqual([false, "cache"]);
-    expect(await take("pro")).toEqual([true, "redis"]);
-    expect(await take("pro")).toEqual([false, "cache"]);
-    expect(state.calls).toBe(5);
-  });
+it("a remembered refusal answers requests with the same numbers only", async () => {
+  const { limiter, state } = setUp({ algorithm: "fixed-window", limit: 2, window: "1m" }, { pro: 4, also: 2 });
+  const take = async (plan?: string) => {
+    const { allowed, source } = await limiter.take("api", plan === undefined ? {} : { plan });
+    return [allowed, source];
+  };
+  for (let i = 0; i < 2; i++) expect(await take()).toEqual([true, "redis"]);
+  expect(await take()).toEqual([false, "cache"]);
+  // Another plan with the same number.
+  expect(await take("also")).toEqual([false, "cache"]);
+  expect(await take("pro")).toEqual([true, "redis"]);
+  expect(await take()).toEqual([false, "redis"]);
+  expect(await take()).toEqual([false, "cache"]);
+  expect(await take("pro")).toEqual([true, "redis"]);
+  expect(await take("pro")).toEqual([false, "cache"]);
+  expect(state.flags.length).toBe(5);
 });
 
-describe("leased units", () => {
-  const many: LimitInput = { limit: 1_000_000, window: "1d" };
+it("leased units are spent with the numbers that they were taken with, each number has its own, also in an outage", async () => {
+  const plans = { pro: 2_000_000, few: 100 };
+  const { limiter, state } = setUp({ limit: 1_000_000, window: "1d" }, plans, { consistency: "leased" });
   const background = { waitUntil() {} };
-  const leased = { consistency: "leased" } as const;
-
-  it("are spent with the numbers that they were taken with, and each number has its own", async () => {
-    const { limiter, state } = setUp(many, { pro: 2_000_000 }, leased);
-    const sources = async (plan: string, takes: number) => {
-      const all: string[] = [];
-      for (let i = 0; i < takes; i++) all.push((await limiter.take("api", { plan, background })).source);
-      return all;
-    };
-    await sources("free", 200);
-    expect(await sources("free", 1)).toEqual(["lease"]);
-    const [first, ...later] = await sources("pro", 200);
-    expect(first).toBe("redis");
-    expect(later.at(-1)).toBe("lease");
-    const before = state.calls;
-    // Both have units in stock now, and requests in turns spend them.
-    for (let i = 0; i < 10; i++) {
-      expect([await sources("free", 1), await sources("pro", 1)]).toEqual([["lease"], ["lease"]]);
-    }
-    expect(state.calls - before).toBeLessThan(10);
-  });
-
-  it("are worth nothing after a reset, whatever their numbers", async () => {
-    const { limiter } = setUp(many, { pro: 2_000_000 }, leased);
-    const last = async (plan: string, takes: number) => {
-      for (let i = 1; i < takes; i++) await limiter.take("api", { plan, background });
-      return await limiter.take("api", { plan, background });
-    };
-    expect([(await last("free", 200)).source, (await last("pro", 200)).source]).toEqual(["lease", "lease"]);
-    await limiter.reset("api");
-    expect(await last("free", 1)).toMatchObject({ source: "redis", remaining: 999_999 });
-    expect(await last("pro", 1)).toMatchObject({ source: "redis", remaining: 1_999_998 });
-  });
-
-  it("go on in an outage with their own numbers; other numbers are counted in the isolate", async () => {
-    const { limiter, state } = setUp(many, { few: 100 }, leased);
-    for (let i = 0; i < 300; i++) await limiter.take("api", { background });
-    state.failure = new StoreError("OPEN");
-    expect((await limiter.take("api", { background })).source).toBe("lease");
-    // More than 100 are counted already.
-    expect(await limiter.take("api", { plan: "few", background })).toMatchObject({
-      allowed: false,
-      source: "fallback",
-    });
-    expect((await limiter.take("api", { background })).source).toBe("lease");
-  });
+  const sources = async (plan: string, takes = 1) => {
+    const all: string[] = [];
+    for (let i = 0; i < takes; i++) all.push((await limiter.take("api", { plan, background })).source);
+    return all;
+  };
+  await sources("free", 200);
+  expect(await sources("free")).toEqual(["lease"]);
+  const [first, ...later] = await sources("pro", 200);
+  expect([first, later.at(-1)]).toEqual(["redis", "lease"]);
+  const before = state.flags.length;
+  // Both have units in stock now, and requests in turns spend them.
+  for (let i = 0; i < 10; i++)
+    expect([...(await sources("free")), ...(await sources("pro"))]).toEqual(["lease", "lease"]);
+  expect(state.flags.length - before).toBeLessThan(10);
+  state.failure = new StoreError("OPEN");
+  expect(await sources("free")).toEqual(["lease"]);
+  // The isolate counts other numbers itself. More than 100 are counted already.
+  expect(await limiter.take("api", { plan: "few", background })).toMatchObject({ allowed: false, source: "fallback" });
+  expect(await sources("free")).toEqual(["lease"]);
 });
 
-describe.each(ALGORITHMS.filter(([name]) => name !== "concurrency"))("in an outage under %s", (_, limit) => {
-  it("all requests are counted together, and each is held to its own number", async () => {
+it.each(ALGORITHMS.filter(([name]) => name !== "concurrency"))(
+  "%s: in an outage all requests are counted together, and each is held to its own number",
+  async (_, limit) => {
     const { limiter, state, direct } = setUp({ ...limit, limit: 3 } as LimitInput, { pro: 6 });
     const take = async (plan: string) => {
       const { allowed, source } = await limiter.take("api", { plan });
@@ -138,5 +102,5 @@ describe.each(ALGORITHMS.filter(([name]) => name !== "concurrency"))("in an outa
     await limiter.peek("api", { plan: "pro" });
     await vi.waitFor(async () => expect((await direct.peek("api", { plan: "pro" })).limits[0]!.remaining).toBe(0));
     expect((await direct.peek("api", { plan: "pro", cost: 1 })).allowed).toBe(false);
-  });
-});
+  },
+);

@@ -19,13 +19,6 @@ function useUp(store: ReturnType<typeof virtualStore>, one: ReturnType<typeof is
 }
 
 describe("counts that were told", () => {
-  it("refuse without a call once the last unit has been taken", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    useUp(store, one);
-    const { reply, local } = request(store, one, [keyOf(window)], START_MS + 10, NO_DELAY);
-    expect([local, reply.allowed]).toEqual([true, false]);
-  });
-
   it.each([
     ["nothing is left", { ...window, limit: 3 }, 2],
     ["it can never be admitted", window, 6],
@@ -112,40 +105,6 @@ it("what is refused locally would have been refused by the store, whatever clock
   );
   // Without local refusals the property would prove nothing.
   expectReached(localRefusals, 1_000);
-});
-
-it("a wait told locally is long enough when nobody else charges", () => {
-  let waits = 0;
-  fc.assert(
-    fc.property(
-      fc.tuple(limits, limits),
-      fc.array(step, { minLength: 20, maxLength: 60 }),
-      ([first, second], steps) => {
-        const [store, one] = [virtualStore(), isolate(12_345)];
-        let nowMs = START_MS;
-        for (const { afterMs, costs, both, delays } of steps) {
-          nowMs += afterMs;
-          const keys = [keyOf(first, costs[0]), { ...keyOf(second, costs[1]), key: "second" }].slice(0, both ? 2 : 1);
-          const { reply, local } = request(store, one, keys, nowMs, delays);
-          if (!local) {
-            nowMs += delays[0] + delays[1];
-            continue;
-          }
-          const told = keys.map(({ limits: [limit], cost }, k) => {
-            const { view, refused } = reply.keys[k]![0]!;
-            return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs).retryAfterMs;
-          });
-          if (told.some((wait) => wait === undefined)) continue; // The cost is above the limit.
-          waits++;
-          expect(Math.min(...(told as number[]))).toBeGreaterThanOrEqual(0);
-          const later = store.look(keys, nowMs + Math.max(...(told as number[])));
-          expect(later.allowed).toBe(true);
-        }
-      },
-    ),
-    draws(500),
-  );
-  expectReached(waits, 500);
 });
 
 const twoLimits = fc.tuple(limits, limits).filter(([a, b]) => identityOf(a) !== identityOf(b));

@@ -7,9 +7,10 @@ import { Flag } from "../../../src/kernel/core/take.ts";
 import { withBreaker } from "../../../src/kernel/place/breaker.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { farStore } from "./far-store.ts";
 
 const NOW_MS = 1_700_000_040_000;
 /** Longer than a breaker waits for its next probe. */
@@ -27,42 +28,20 @@ const wait = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 /** A store behind a breaker. While it is dead, nobody knows whether a call to it ran. */
 function setUp(inPlaces: boolean) {
-  const memory = memoryStore();
-  const state = {
-    isDead: false,
-    repayments: 0,
-    isHolding: false,
-    held: undefined as Promise<void> | undefined,
-  };
-  const link: Store = {
-    ...memory,
-    kind: "redis",
-    timeoutMs: 100,
-    async take(request) {
-      if (request.flag === Flag.chargeAnyway) state.repayments++;
-      const { held } = state;
-      if (held) {
-        state.isHolding = true;
-        const reply = await memory.take(request);
-        await held;
-        return reply;
-      }
-      if (state.isDead) throw new StoreError("NETWORK");
-      return await memory.take(request);
-    },
-  };
-  const place = withIsolate(withBreaker(link, { timeoutMs: 100 }));
+  const { memory, store: link, state } = farStore();
+  const place = withIsolate(withBreaker({ ...link, timeoutMs: 100 }, { timeoutMs: 100 }));
   const other = withIsolate({ ...memoryStore(), kind: "redis" });
   const store = inPlaces ? splitStore([place, other], () => 0) : place;
   const limiter = createLimiter({ policies: POLICIES, store, onDecision() {} });
-  const background = { waitUntil() {} };
   const take = async (name: string) => {
-    const { allowed, source } = await limiter.take(name, { background });
+    const { allowed, source } = await limiter.take(name, { background: { waitUntil() {} } });
     return `${allowed ? "allowed" : "refused"} by ${source}`;
   };
+  const repayments = () => state.flags.filter((flag) => flag === Flag.chargeAnyway).length;
   const atStore = async () => (await createLimiter({ policies: POLICIES, store: memory }).peek("api")).remaining;
-  return { state, take, atStore };
+  return { state, take, repayments, atStore };
 }
+const DEAD = new StoreError("NETWORK");
 
 describe.each([
   ["one place", false],
@@ -73,10 +52,10 @@ describe.each([
   it.each([...known, ["leased", "allowed by lease"] as const])(
     "answers of %s, %s, repay nothing",
     async (name, expected) => {
-      const { state, take, atStore } = setUp(inPlaces);
+      const { state, take, repayments, atStore } = setUp(inPlaces);
       for (let i = 0; i < 300; i++) await take("leased");
       for (let i = 0; i < 2; i++) await take("used-up");
-      state.isDead = true;
+      state.failure = DEAD;
       for (let i = 0; i < 5; i++) await take("api");
       // The breaker is open: these are known not to have run.
       for (let i = 0; i < 40; i++) expect(await take("api")).toBe("allowed by fallback");
@@ -84,8 +63,8 @@ describe.each([
         wait(PROBE_MS);
         expect(await take(name)).toBe(expected);
       }
-      expect(state.repayments).toBe(0);
-      state.isDead = false;
+      expect(repayments()).toBe(0);
+      state.failure = undefined;
       wait(PROBE_MS);
       expect(await take("api")).toBe("allowed by redis");
       await new Promise(setImmediate);
@@ -94,19 +73,19 @@ describe.each([
   );
 
   it("a reply from before the breaker has opened lets debts pass: the breaker says only that no request waits", async () => {
-    const { state, take, atStore } = setUp(inPlaces);
+    const { state, take, repayments, atStore } = setUp(inPlaces);
     const arrived = Promise.withResolvers<void>();
-    state.held = arrived.promise;
+    state.answersAfter = arrived.promise;
     const early = take("api");
-    await vi.waitUntil(() => state.isHolding, { interval: 1 });
-    [state.held, state.isDead] = [undefined, true];
+    await vi.waitUntil(() => state.flags.length > 0, { interval: 1 });
+    Object.assign(state, { answersAfter: undefined, failure: DEAD });
     for (let i = 0; i < 15; i++) await take("api");
-    expect(state.repayments).toBe(0);
-    state.isDead = false;
+    expect(repayments()).toBe(0);
+    state.failure = undefined;
     arrived.resolve();
     expect(await early).toBe("allowed by redis");
     await new Promise(setImmediate);
-    expect(state.repayments).toBe(1);
+    expect(repayments()).toBe(1);
     expect(await atStore()).toBe(100 - 11);
   });
 });

@@ -1,12 +1,14 @@
 /** Isolates with everything that `remoteStore` adds, far from a store that is slow or dead, in virtual time. */
 
+import { withVirtualGlobals } from "../../../scripts/simulate/scale/globals.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { TakeRequest } from "../../../src/kernel/core/take.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
+import type { StoreError } from "../../../src/kernel/store/store.ts";
 import type { Limiter } from "../../../src/limiter.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { mulberry32 } from "../../support/mulberry32.ts";
 import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
 
 export const START_MS = 1_800_000_000_000;
@@ -39,65 +41,35 @@ export async function inSlowWorld<T>(
   story: (world: SlowWorld) => Promise<T>,
 ): Promise<T> {
   const time = virtualTime(START_MS);
-  const real = { now: Date.now, setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
   const central = memoryStore();
   const link: Link = { delayMs: () => 10, error: undefined };
   const calls: TakeRequest[] = [];
   const breakers: string[] = [];
-  let isWarm = false;
-  const nowMs = () => Math.floor(time.nowMs());
   const far = {
     ...central,
     kind: "redis",
     async take(request: TakeRequest) {
-      // Keys are hashed once outside of virtual time.
-      if (!isWarm) throw new StoreError("OPEN");
       calls.push(request);
       const delayMs = link.delayMs();
       if (link.error) throw link.error;
       if (delayMs === undefined) return await new Promise<never>(() => {});
-      const reply = await central.take(request, nowMs());
+      const reply = await central.take(request);
       await time.sleep(delayMs);
       return reply;
     },
   };
-  const limiters = Array.from({ length: isolates }, () => {
-    const store = remoteStore(far, { onBreakerChange: ({ state }) => void breakers.push(state) });
-    return createLimiter({ policies, store, onDecision() {} });
-  });
-  const itself = createLimiter({ policies, store: { ...central, take: (request) => central.take(request, nowMs()) } });
-  const all = policies.map(({ name }) => ({ policy: name }));
-  try {
-    Date.now = nowMs;
-    for (const limiter of [...limiters, itself]) await limiter.peek(all);
-    isWarm = true;
-    globalThis.setTimeout = ((work: () => void, ms = 0) => {
-      const timer = { isOver: false };
-      time.at(time.nowMs() + ms, () => {
-        if (!timer.isOver) work();
-      });
-      return timer;
-    }) as unknown as typeof setTimeout;
-    globalThis.clearTimeout = ((timer: { isOver: boolean } | undefined) => {
-      if (timer) timer.isOver = true;
-    }) as typeof clearTimeout;
-    return await story({
-      time,
-      link,
-      limiters,
-      calls,
-      breakers,
-      background: { waitUntil() {} },
-      leftAtStore: async (policy) => (await itself.peek(policy)).remaining!,
-      async pass(ms) {
-        // What was begun outside of virtual time makes its first call.
-        await new Promise(setImmediate);
-        await time.runUntil(time.nowMs() + ms);
-      },
+  return await withVirtualGlobals(time, mulberry32(1), async () => {
+    const limiters = Array.from({ length: isolates }, () => {
+      const store = remoteStore(far, { onBreakerChange: ({ state }) => void breakers.push(state) });
+      return createLimiter({ policies, store, onDecision() {} });
     });
-  } finally {
-    Date.now = real.now;
-    globalThis.setTimeout = real.setTimeout;
-    globalThis.clearTimeout = real.clearTimeout;
-  }
+    const itself = createLimiter({ policies, store: central });
+    const leftAtStore = async (policy: string) => (await itself.peek(policy)).remaining!;
+    const pass = async (ms: number) => {
+      // What was begun before makes its first call.
+      await new Promise(setImmediate);
+      await time.runUntil(time.nowMs() + ms);
+    };
+    return await story({ time, link, limiters, calls, breakers, background: { waitUntil() {} }, leftAtStore, pass });
+  });
 }

@@ -5,11 +5,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
-import { ENFORCED, Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { ENFORCED, Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { firstOf } from "../../support/cases/draws.ts";
-import { virtualTime } from "../../support/virtual-time.ts";
-import { asking } from "./asking.ts";
+import { farAsking } from "./asking.ts";
 
 const START_MS = 1_800_000_000_000;
 const ONE_WAY_MS = 10;
@@ -24,26 +22,15 @@ it.each(
     ["token-bucket", { kind: Kind.bucket, limit: 1_000_000, windowMs: 2_000, burst: 1_000_000, maxDelayMs: 0 }],
   ]),
 )("are bounded under leased, and all that is not spent goes back: %s", async (_, limit) => {
-  const time = virtualTime(START_MS);
-  const central = memoryStore();
   const request = new AsyncLocalStorage<{ calls: number }>();
-  let givenBack = 0;
-  let charged = 0;
-  const store = {
-    ...central,
-    kind: "redis" as const,
-    async take(asked: TakeRequest) {
-      request.getStore()!.calls++;
-      await time.sleep(ONE_WAY_MS);
-      const reply = await central.take(asked, Math.floor(time.nowMs()));
-      await time.sleep(ONE_WAY_MS);
-      const { cost } = asked.keys[0]!;
-      if (asked.flag === Flag.giveBack) givenBack++;
-      charged += reply.allowed ? (asked.flag === Flag.giveBack ? -cost : cost) : 0;
-      return reply;
-    },
+  let [givenBack, charged] = [0, 0];
+  const seen = (asked: TakeRequest, reply: TakeReply) => {
+    request.getStore()!.calls++;
+    const { cost } = asked.keys[0]!;
+    if (asked.flag === Flag.giveBack) givenBack++;
+    charged += reply.allowed ? (asked.flag === Flag.giveBack ? -cost : cost) : 0;
   };
-  const answers = asking(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
+  const { time, answers } = farAsking({ startMs: START_MS, oneWayMs: ONE_WAY_MS, seen });
   const background = { waitUntil() {} };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   const requests: { calls: number }[] = [];

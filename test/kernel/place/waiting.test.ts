@@ -4,15 +4,15 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
-import { ENFORCED, Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { ENFORCED, Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
-import { virtualTime } from "../../support/virtual-time.ts";
-import { asking, type Told } from "./asking.ts";
+import { asking, farAsking, type Told } from "./asking.ts";
 
 const ONE_WAY_MS = 80;
 /** The interval at which a waiting request looks for the answer. */
 const POLL_MS = 4;
+const BUDGET_MS = 250;
 const WINDOW_MS = 60_000;
 /** Ten units come back each second. */
 const LIMIT: LimitSpec = { kind: Kind.weighted, limit: 600, bucketMs: WINDOW_MS, buckets: 1 };
@@ -24,34 +24,35 @@ interface Asked {
   readonly atMs: number;
   readonly answeredAtMs: number;
   readonly cost: number;
-  readonly answer: Told;
+  /** undefined: the store had none. */
+  readonly answer: Told | undefined;
 }
 
-/** Sends a request every 2 ms to a used-up limit whose units come back. @param costOf the cost of the n-th request. */
-async function hammer(costOf: (n: number) => number) {
-  const time = virtualTime(START_MS);
-  const central = memoryStore();
+interface Hammer {
+  /** The cost of the n-th request. */
+  readonly costOf?: (n: number) => number;
+  readonly mode?: "strict" | "leased";
+  /** Then the store stops answering. */
+  readonly diesAtMs?: number;
+}
+
+/** Sends a request every 2 ms to a used-up limit whose units come back. */
+async function hammer({ costOf = () => 1, mode = "strict", diesAtMs }: Hammer) {
   const keysOf = (cost: number) => [{ key: "k", group: ENFORCED, cost, limits: [LIMIT] }];
   /** For each instant at which the store decided: the smallest cost that it would have refused. */
   const refusedFrom = new Map<number, number>();
   let calls = 0;
-  const store = {
-    ...central,
-    kind: "redis" as const,
-    async take(request: TakeRequest) {
-      await time.sleep(ONE_WAY_MS);
-      calls++;
-      const nowMs = Math.floor(time.nowMs());
-      const reply = await central.take(request, nowMs);
-      for (let cost = 1; cost <= 3; cost++) {
-        const { allowed } = await central.take({ keys: keysOf(cost), flag: Flag.look }, nowMs);
-        if (!allowed) refusedFrom.set(nowMs, Math.min(cost, refusedFrom.get(nowMs) ?? cost));
-      }
-      await time.sleep(ONE_WAY_MS);
-      return reply;
-    },
+  const seen = async (_: TakeRequest, { nowMs }: TakeReply) => {
+    calls++;
+    for (let cost = 1; cost <= 3; cost++) {
+      const { allowed } = await central.take({ keys: keysOf(cost), flag: Flag.look }, nowMs);
+      if (!allowed) refusedFrom.set(nowMs, Math.min(cost, refusedFrom.get(nowMs) ?? cost));
+    }
   };
-  const answers = asking(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
+  const isDead = () => diesAtMs !== undefined && time.nowMs() >= diesAtMs;
+  const timeoutMs = diesAtMs && BUDGET_MS;
+  const far = { startMs: START_MS, oneWayMs: ONE_WAY_MS, aheadMs: 12_345, timeoutMs, isDead, seen };
+  const { time, central, answers } = farAsking(far);
   await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
 
   const asked: Asked[] = [];
@@ -60,7 +61,8 @@ async function hammer(costOf: (n: number) => number) {
   for (let n = 0; n < WARM_UP_MS + MEASURED_MS; n += 2) {
     time.at(START_MS + n, async () => {
       const [atMs, cost] = [time.nowMs(), costOf(n)];
-      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take }, background, "strict");
+      const asking = answers.take({ keys: keysOf(cost), flag: Flag.take }, background, mode);
+      const answer = await asking.catch(() => undefined);
       asked.push({ atMs, answeredAtMs: time.nowMs(), cost, answer });
     });
   }
@@ -75,14 +77,14 @@ async function hammer(costOf: (n: number) => number) {
 let ones: ReturnType<typeof hammer> | undefined;
 /** Every request costs 1: two tests look at the same story. */
 const hammerWithOnes = () => {
-  ones ??= hammer(() => 1);
+  ones ??= hammer({});
   return ones;
 };
 const steady = (asked: readonly Asked[]) => asked.filter(({ atMs }) => atMs >= START_MS + WARM_UP_MS);
 
 it("one of them makes a call for all, and no request waits for more than two round trips", async () => {
   const { asked, callsPerSecond } = await hammerWithOnes();
-  const admitted = asked.filter(({ answer }) => answer.reply.allowed).length;
+  const admitted = asked.filter(({ answer }) => answer!.reply.allowed).length;
   const due = ((WARM_UP_MS + MEASURED_MS) * LIMIT.limit) / WINDOW_MS;
   expect(Math.abs(admitted - due)).toBeLessThanOrEqual(2);
   // Ten requests are admitted each second. Without sharing there would be 500 calls each second.
@@ -100,15 +102,23 @@ it("a waiting request is kept alive until it has its answer, and is then no long
 
 it("a shared refusal was right at an instant between the request and its answer", async () => {
   const random = mulberry32(7);
-  const { asked, refusedFrom } = await hammer(() => 1 + Math.floor(3 * random()));
-  const refused = asked.filter(({ answer: { reply, source } }) => !reply.allowed && source === "redis");
+  const { asked, refusedFrom } = await hammer({ costOf: () => 1 + Math.floor(3 * random()) });
+  const refused = asked.filter(({ answer }) => !answer!.reply.allowed && answer!.source === "redis");
   expect(refused.length).toBeGreaterThan(1_000);
   for (const { atMs, answeredAtMs, cost, answer } of refused) {
-    const { nowMs } = answer.reply;
+    const { nowMs } = answer!.reply;
     expect(nowMs).toBeGreaterThanOrEqual(Math.floor(atMs));
     expect(nowMs).toBeLessThanOrEqual(answeredAtMs);
     expect(cost).toBeGreaterThanOrEqual(refusedFrom.get(nowMs)!);
   }
+});
+
+it.each(["strict", "leased"] as const)("a decision ends within its budget when the store dies: %s", async (mode) => {
+  const { asked } = await hammer({ mode, diesAtMs: START_MS + 1_000 });
+  const tookMs = asked.map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
+  expect(tookMs).toHaveLength((WARM_UP_MS + MEASURED_MS) / 2);
+  expect(Math.max(...tookMs)).toBeGreaterThanOrEqual(BUDGET_MS);
+  expect(Math.max(...tookMs)).toBeLessThanOrEqual(BUDGET_MS + POLL_MS);
 });
 
 it("asks the store although its clock stands still: what it has slept counts", async () => {

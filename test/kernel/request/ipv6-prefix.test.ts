@@ -1,9 +1,7 @@
 // How many bits of an IPv6 address name a client, everywhere that an address becomes a key.
 
 import fc from "fast-check";
-import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { rateLimit } from "../../../src/adapters/hono.ts";
 import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { createGateway } from "../../../src/gateway.ts";
 import { createLimiter, memoryStore } from "../../../src/index.ts";
@@ -15,19 +13,6 @@ import { draws } from "../../support/cases/draws.ts";
 
 const ADDRESS = "2001:db8:1234:5678:9abc:def0:1234:5678";
 
-it.each([
-  [32, "2001:db8::/32"],
-  [36, "2001:db8:1000::/36"],
-  [64, "2001:db8:1234:5678::/64"],
-  [65, "2001:db8:1234:5678:8000::/65"],
-  [128, "2001:db8:1234:5678:9abc:def0:1234:5678/128"],
-])("of /%d an address counts as %s, and IPv4 as it is", (prefix, counted) => {
-  // The second time it is remembered.
-  for (let i = 0; i < 2; i++) expect(countedAddress(ADDRESS, prefix)).toBe(counted);
-  expect(countedAddress("::ffff:192.0.2.1", prefix)).toBe("192.0.2.1");
-  expect(countedAddress("192.0.2.1", prefix)).toBe("192.0.2.1");
-});
-
 it.each<[kind: string, address: string, counted: string]>([
   ["ip/64", ADDRESS, "2001:db8:1234:5678::/64"],
   ["ip/56", ADDRESS, "2001:db8:1234:5600::/56"],
@@ -38,18 +23,11 @@ it.each<[kind: string, address: string, counted: string]>([
   ["ip4/24", "::ffff:192.0.2.77", "192.0.2.0/24"],
   ["ip4/24", ADDRESS, "2001:db8:1234:5600::/56"],
 ])("the key %s counts %s as %s, whatever the limiter's prefix is", (kind, address, counted) => {
+  const region = () => "eu";
   const request = new Request("https://a.example", { headers: { "CF-Connecting-IP": address } });
-  expect(clientKey([kind], request, () => "eu", 56)).toEqual({ kind, values: [counted] });
-  const elsewhere = new Request("https://a.example");
-  expect(
-    clientKey(
-      [kind],
-      elsewhere,
-      () => "eu",
-      56,
-      () => address,
-    ).values,
-  ).toEqual([counted]);
+  expect(clientKey([kind], request, region, 56)).toEqual({ kind, values: [counted] });
+  const elsewhere = clientKey([kind], new Request("https://a.example"), region, 56, () => address);
+  expect(elsewhere.values).toEqual([counted]);
 });
 
 it.each<[kind: string, given: string, counted: string | undefined]>([
@@ -88,57 +66,37 @@ const [ONE, NEAR, FAR] = ["2001:db8:1:1::1", "2001:db8:1:ffff::2", "2001:db8:2:1
 const POLICIES = [{ name: "api", key: ["ip"], limits: [{ limit: 5, window: "1h" }] }];
 
 it("a gateway counts, looks, explains and names clients by IPV6_PREFIX", async () => {
-  const ADMIN_TOKEN = "a-token-of-the-tests-that-is-long-enough";
+  const admin = { Authorization: "Bearer a-token-of-the-tests-that-is-long-enough" };
+  const ADMIN_TOKEN = admin.Authorization.slice(7);
   const gateway = createGateway({ POLICIES, IPV6_PREFIX: "48", ADMIN_TOKEN, EXPLAIN: "on", STATS_FLUSH: "0s" });
-  const ask = async (path: string, address: string, more: Record<string, string> = {}) =>
-    await gateway.fetch(
-      new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": address, ...more } }),
-      {},
-      { waitUntil() {}, passThroughOnException() {}, props: {} },
-    );
+  const ask = async (path: string, address: string, more: object = {}) => {
+    const request = new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": address, ...more } });
+    return await gateway.fetch(request, {}, { waitUntil() {}, passThroughOnException() {}, props: {} });
+  };
   const left = async (address: string) => (await ask("/", address)).headers.get("X-RateLimit-Remaining");
   expect([await left(ONE), await left(NEAR), await left(FAR)]).toEqual(["4", "3", "4"]);
-
-  const me = await ask("/.headgate/limits/me", "2001:db8:1:2::3");
-  expect(await me.json()).toMatchObject({ limits: [{ remaining: 3 }] });
-
-  const admin = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  expect(await (await ask("/.headgate/limits/me", NEAR)).json()).toMatchObject({ limits: [{ remaining: 3 }] });
   const counts = await ask("/.headgate/admin/counts/api?kind=ip&key=2001:db8:1:9::9", ONE, admin);
+  const { key } = (await counts.clone().json()) as { readonly key: string };
   expect(await counts.json()).toMatchObject({ limits: [{ remaining: 3 }] });
 
   for (let i = 0; i < 3; i++) await ask("/", ONE);
-  const refused = await ask("/", NEAR);
-  const token = refused.headers.get("Headgate-Explain")!;
+  const token = (await ask("/", NEAR)).headers.get("Headgate-Explain")!;
   const explained = await ask(`/.headgate/admin/explain?token=${token}`, ONE, admin);
-  expect([refused.status, explained.status]).toEqual([429, 200]);
-  const { key: named } = (await (
-    await ask("/.headgate/admin/counts/api?kind=ip&key=2001:db8:1::", ONE, admin)
-  ).json()) as {
-    readonly key: string;
-  };
-  expect(await explained.json()).toMatchObject({ policies: [{ key: named }] });
+  expect(await explained.json()).toMatchObject({ policies: [{ key }] });
 });
 
-it("a limiter counts requests of Hono and clients by hand by ipv6Prefix, and another one by its own", async () => {
-  const limiters = [48, 128].map((ipv6Prefix) =>
-    createLimiter({ policies: POLICIES as never, store: memoryStore(), ipv6Prefix }),
-  );
-  const left = await Promise.all(
-    limiters.map(async (limiter) => {
-      const app = new Hono()
-        .use(rateLimit(limiter, { clientIp: { header: "cf-connecting-ip" } }))
-        .get("/", (c) => c.text("hello"));
-      for (const address of [ONE, NEAR]) await app.request("/", { headers: { "CF-Connecting-IP": address } });
-      return (await limiter.peek("api", { kind: "ip", key: "2001:0db8:1:ffff::2", cost: 0 })).remaining;
-    }),
-  );
-  expect(left).toEqual([3, 4]);
-  expect(limiters.map(({ ipv6Prefix }) => ipv6Prefix)).toEqual([48, 128]);
+it("a limiter counts clients by hand by its own prefix", async () => {
+  const lefts = [48, 128].map(async (ipv6Prefix) => {
+    const limiter = createLimiter({ policies: POLICIES as never, store: memoryStore(), ipv6Prefix });
+    for (const key of [ONE, NEAR]) await limiter.take("api", { kind: "ip", key });
+    return (await limiter.peek("api", { kind: "ip", key: "2001:0db8:1:ffff::2", cost: 0 })).remaining;
+  });
+  expect(await Promise.all(lefts)).toEqual([3, 4]);
 });
 
 it.each([
   [31, "31"],
-  [129, "129"],
   [64.5, "64.5"],
   ["/64", '"/64"'],
 ])("an ipv6Prefix of %j is a mistake", (ipv6Prefix, found) => {
@@ -150,12 +108,10 @@ it.each([
 
 it("a replay counts the clients of a log by IPV6_PREFIX", async () => {
   const entries = [ONE, NEAR, FAR].map((ip, i) => requestAt(i * 1_000, { ip }));
-  const replayed = async (prefix: string, key = "ip") => {
-    const policies = [{ name: "api", key, limits: [{ limit: 1, window: "1m" }] }];
-    const configurations = [configuration(policies, { IPV6_PREFIX: prefix })];
-    return (await replay({ log: logOf(entries), configurations })).configurations[0]!.policies[0]!;
-  };
-  expect(await replayed("48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
-  expect(await replayed("64")).toMatchObject({ clients: 3, refused: 0 });
-  expect(await replayed("64", "ip/48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
+  const policies = [{ name: "api", limits: [{ limit: 1, window: "1m" }] }];
+  const { configurations } = await replay({
+    log: logOf(entries),
+    configurations: ["48", "64"].map((prefix) => configuration(policies, { IPV6_PREFIX: prefix })),
+  });
+  expect(configurations.map((one) => one.policies[0]!.refused)).toEqual([1, 0]);
 });

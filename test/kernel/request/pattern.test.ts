@@ -17,8 +17,6 @@ function subjectOf(path: string): Subject {
   return { text: path === "/" ? path : `${path}/`, shorter: path.length };
 }
 
-const matches = (pattern: string, path: string) => compilePattern(pattern, "path")(subjectOf(path));
-
 function messageFor(pattern: string, kind: PatternKind): string {
   try {
     return `read as ${parsePattern(pattern, kind)}`;
@@ -31,18 +29,13 @@ function messageFor(pattern: string, kind: PatternKind): string {
 describe("what is refused says what to write instead:", () => {
   it.each([
     ["/(a|b)", /^a pattern without groups and regular expressions: .* \["\/a", "\/b"\].* itself is %28$/],
-    ["(.*)/x", /without groups/],
     ["/v1}", /without braces: .* %7D$/],
     ["/v1/:id?", /without "\?": queries are not matched, and what is optional needs a list .* %3F$/],
     ["/:path+", /without "\+": \* stands for one segment or several. The character itself is %2B$/],
     ["/a/**/b", /without \*\*/],
     ["/:path*", /^:name as a whole segment, as in "\/users\/:id\/posts"; \* stands for a part of one, or for several/],
-    ["*:id", /:name as a whole segment/],
     ["/models/*:generate", /:name as a whole segment.* The character itself is %3A$/],
-    ["/a:", /:name as a whole segment/],
-    ["/v:1", /:name as a whole segment/],
     ["/\\d", /without classes of characters such as \\d: write :name for a whole segment.* %5C$/],
-    ["/a\\", /without classes of characters/],
     [" /a", /^a pattern without white space at its ends$/],
     ["v1", /^$/],
   ])("path %s", (pattern, message) => {
@@ -52,7 +45,6 @@ describe("what is refused says what to write instead:", () => {
   it.each([
     ["(a|b).example", /^a pattern without groups .* a whole label, or \* .* \["a\.example\.com", "b\.example\.com"\]$/],
     ["{*.}?example.com", /without braces: write a list such as \["a\.example/],
-    ["a?.example", /without "\?"/],
     ["*:id.example", /^:name as a whole label, as in ":tenant\.example\.com"; \* stands for a part of one/],
     [":id-a.example", /:name as a whole label/],
     ["https://a", /^a host name without scheme, port and path$/],
@@ -67,16 +59,6 @@ it("two spellings of a pattern are read as one text, for a path and for a host",
   expect(parsePattern("*.EXAMPLE.com.", "host")).toBe(parsePattern("*.example.com", "host"));
   // What a path holds unencoded is no wildcard.
   expect(parsePattern("/%2A", "path")).not.toBe(parsePattern("/*", "path"));
-});
-
-it.each([
-  [":tenant.example.com", "a.example.com", "a.b.example.com"],
-  ["api.:region.example.com", "api.eu.example.com", "api..example.com"],
-  ["*.:tenant.example.com", "x.y.a.example.com", "a.example.com"],
-  ["api.*", "api.example.com", "api"],
-])("host %s matches %s and not %s", (pattern, host, other) => {
-  const test = compilePattern(pattern, "host");
-  expect([host, other].map((text) => test({ text, shorter: text.length }))).toEqual([true, false]);
 });
 
 /** A text that counts the characters that a test looks at, at most. */
@@ -106,42 +88,23 @@ function workOf(pattern: string, path: string): number {
   return seen.characters;
 }
 
-describe("the work on a path", () => {
-  /** A pattern, and paths that nearly match it: their start, what they repeat, and their end. */
-  it.each([
-    ["/v1/*/items/*/reviews/*/votes", "/v1", "/items/x/review/y", "/votes"],
-    ["/*a*a*a*b*a*ab", "/", "a", "/ab"],
-    ["/*aaaaaaaab*aaaaaaaab*c", "/", "a", "/c"],
-    ["/*/:a/:b/:c/:d/x/*/y", "/", "z/", "/y"],
-    ["/*/:a/*/:b/x/*/:c/y", "/", "x/", "z/y"],
-    ["/*/a/:b/a/:c/a/*/d", "/", "a/b/", "/d"],
-    ["*/:a/:b/:c", "/", "a/", ""],
-    ["/:a/:b/:c/*", "/", "a", ""],
-  ])("for %s is at most twice as much for twice the path", (pattern, start, unit, end) => {
-    const of = (times: number) => workOf(pattern, `${start}${unit.repeat(times)}${end}`);
-    const [short, long] = [of(2_000), of(4_000)];
-    expect(long).toBeLessThanOrEqual(2 * short + 100);
-    expect(short).toBeLessThanOrEqual(pattern.length * (2_000 * unit.length + 20));
-  });
-
-  it("is at most the length of the path times that of the pattern, whatever both are", () => {
-    const part = fc.constantFrom("a", "ab", "/", "*", "*", "*", "/:n/", "/:n/", "aa", "/a/");
-    const drawn = fc.tuple(
-      fc.array(part, { minLength: 1, maxLength: 12 }),
-      fc.array(fc.constantFrom("a", "b", "/a", "/a/a", "ab", "aaa"), { minLength: 1, maxLength: 60 }),
-      fc.nat(20),
-    );
-    fc.assert(
-      fc.property(drawn, ([parts, units, times]) => {
-        const pattern = `/${parts.join("")}`.replaceAll("**", "*").replace(/\/+/g, "/");
-        const path = `/${units.join("")}`.repeat(1 + times);
-        if (messageFor(pattern, "path").startsWith("read as")) {
-          expect(workOf(pattern, path)).toBeLessThanOrEqual(2 * pattern.length * path.length);
-        }
-      }),
-      draws(2_000),
-    );
-  });
+it("the work on a path is at most the length of the path times that of the pattern, whatever both are", () => {
+  const part = fc.constantFrom("a", "ab", "/", "*", "*", "*", "/:n/", "/:n/", "aa", "/a/");
+  const drawn = fc.tuple(
+    fc.array(part, { minLength: 1, maxLength: 12 }),
+    fc.array(fc.constantFrom("a", "b", "/a", "/a/a", "ab", "aaa"), { minLength: 1, maxLength: 60 }),
+    fc.nat(20),
+  );
+  fc.assert(
+    fc.property(drawn, ([parts, units, times]) => {
+      const pattern = `/${parts.join("")}`.replaceAll("**", "*").replace(/\/+/g, "/");
+      const path = `/${units.join("")}`.repeat(1 + times);
+      if (messageFor(pattern, "path").startsWith("read as")) {
+        expect(workOf(pattern, path)).toBeLessThanOrEqual(2 * pattern.length * path.length);
+      }
+    }),
+    draws(2_000),
+  );
 });
 
 /** All paths in normal form with up to 8 characters of "/ab". */
@@ -190,10 +153,7 @@ it("says the same as a regular expression of every short path, and of two patter
 
 it.each<[string, string, PatternKind, boolean]>([
   ["/v1/*/a", "/v1/*/b", "path", false],
-  ["/:a/x", "/x/:b/y", "path", false],
-  ["/:a", "/x/*.js", "path", false],
   ["/%2A", "/*a", "path", false],
-  ["/", "/*/", "path", false],
   ["*.example.com", ":tenant.example.com", "host", true],
   [":tenant.example.com", "a.b.example.com", "host", false],
   ["api.*", "*.example.com", "host", true],
@@ -207,36 +167,4 @@ it("long patterns are compared, too", () => {
   expect(canBothMatch(many("*a"), `${many("*b")}*`, "path")).toBe(true);
   expect(canBothMatch(many("*a"), many("*b"), "path")).toBe(false);
   expect(canBothMatch(many("a/:n/"), many(":n/a/"), "path")).toBe(true);
-});
-
-/** Long texts and many wildcards; the regular expression would take forever on more than three. */
-const part = fc.oneof(
-  fc.integer({ min: 1, max: 40 }).map((length) => "abcdefghij".repeat(4).slice(0, length)),
-  fc.constantFrom("/", "-*", "/:n/", "-"),
-);
-
-it("says the same as a regular expression of long patterns", () => {
-  const seen = { yes: 0, no: 0 };
-  const drawn = fc.tuple(
-    fc.array(part, { minLength: 2, maxLength: 8 }),
-    fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 8, maxLength: 8 }),
-    fc.nat(20),
-  );
-  fc.assert(
-    fc.property(drawn, ([parts, lengths, cut]) => {
-      const pattern = `/${parts.join("")}`.replace(/\/+/g, "/");
-      const filling = (i: number) => "abcdefghij".repeat(6).slice(0, lengths[i]);
-      const whole = `/${parts.map((one, i) => one.replace(/\*|:n/, filling(i))).join("")}`;
-      // The whole text, or the text without one of its characters.
-      const text = (cut > 10 ? whole : whole.slice(0, cut + 1) + whole.slice(cut + 2))
-        .replace(/\/+/g, "/")
-        .replace(/(?<=.)\/$/, "");
-      const regexp = regexpOf(pattern);
-      const verdict = regexp.test(text) || regexp.test(`${text}/`);
-      expect({ pattern, text, verdict: matches(pattern, text) }).toEqual({ pattern, text, verdict });
-      seen[verdict ? "yes" : "no"]++;
-    }),
-    draws(1_000),
-  );
-  expectReached(Math.min(seen.yes, seen.no), 100);
 });

@@ -14,12 +14,8 @@ const requestFrom = (address: string, url = "https://gate.example/") =>
 
 function linesOf(requests: readonly Request[], kind = "ip"): string[] {
   const warned = vi.spyOn(console, "warn").mockReset();
-  const note = createAddressNotes();
-  for (const request of requests)
-    note(
-      request,
-      clientKey([kind], request, () => "eu"),
-    );
+  const [note, region] = [createAddressNotes(), () => "eu"];
+  for (const request of requests) note(request, clientKey([kind], request, region));
   return warned.mock.calls.map(
     ([line]) => /an address of (.+?):/.exec((JSON.parse(line) as { note: string }).note)![1]!,
   );
@@ -29,16 +25,12 @@ it.each([
   ["127.0.0.1", "the loopback"],
   ["::1", "the loopback"],
   ["10.1.2.3", "a private network"],
-  ["192.168.0.7", "a private network"],
   ["172.31.255.1", "a private network"],
   ["100.64.0.1", "a private network"],
-  ["fd12::1", "a private network"],
   ["fe80::1", "a private network"],
   ["::ffff:10.1.2.3", "a private network"],
   ["2a06:98c0:3600::103", "Cloudflare's Workers, which all have this one"],
-  ["2a06:98c0:1::1", "Cloudflare's network"],
   ["172.71.1.1", "Cloudflare's network"],
-  ["2606:4700:10::1", "Cloudflare's network"],
 ])("%s is one of %s", (address, whose) => {
   expect(linesOf([requestFrom(address), requestFrom(address)])).toEqual([whose]);
   expect(linesOf([requestFrom(address)], "header:x-user+ip")).toEqual([whose]);

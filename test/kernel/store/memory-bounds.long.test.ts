@@ -9,8 +9,7 @@ import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import type { ConcurrencyView } from "../../../src/kernel/core/concurrency.ts";
 import type { LogView } from "../../../src/kernel/core/sliding-log.ts";
 import { Flag, limitKeyOf } from "../../../src/kernel/core/take.ts";
-import type { WindowRecord } from "../../../src/kernel/core/window.ts";
-import { createCounts, memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createCounts } from "../../../src/kernel/store/memory.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;
@@ -53,28 +52,6 @@ it.each([
   // Plus the value that was written last, whatever its size.
   expect(total).toBeLessThanOrEqual(BYTES / bytes + HELD);
   expect(held.slice(-4)).toEqual([HELD, HELD, HELD, HELD]);
-});
-
-it("keeps the client that asks, however much it holds", async () => {
-  const store = memoryStore({ maxKeys: 2 });
-  for (let n = 1; n <= 100; n++) {
-    const { keys } = await store.take(requestOf(1, log, Flag.take), NOW_MS + n);
-    expect((keys[0]![0]!.view as LogView).used).toBe(n);
-  }
-});
-
-it("keeps as many ordinary keys as it says, beside one that holds much", async () => {
-  const store = memoryStore({ maxKeys: 50 });
-  const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };
-  for (let n = 0; n < 9; n++) await store.take(requestOf(1, log, Flag.take), NOW_MS);
-  const used: number[] = [];
-  for (const flag of [Flag.take, Flag.look]) {
-    for (let client = 2; client <= 50; client++) {
-      const { keys } = await store.take(requestOf(client, window, flag), NOW_MS);
-      if (flag === Flag.look) used.push((keys[0]![0]!.view as WindowRecord).counts[0]!);
-    }
-  }
-  expect(used).toEqual(used.map(() => 1));
 });
 
 it("stays within its bound on the heap with the heaviest keys there can be", { timeout: 240_000 }, async () => {

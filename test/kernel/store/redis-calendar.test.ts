@@ -7,7 +7,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { CalendarLimit, CalendarRecord } from "../../../src/kernel/core/calendar.ts";
-import { periodAt } from "../../../src/kernel/core/periods.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import type { StoreError } from "../../../src/kernel/store/store.ts";
@@ -93,12 +92,6 @@ describe("a request around midnight is counted in the store's period, with one c
   );
 });
 
-it("an isolate that is up to a day behind makes one call: it sends the next period too", async () => {
-  const take = await warmed();
-  const clocks = { isolateMs: MIDNIGHT_MS - 23 * HOUR_MS, storeMs: MIDNIGHT_MS + 23 * HOUR_MS };
-  expect(await take(clocks)).toEqual({ endsAtMs: MIDNIGHT_MS + DAY_MS, count: 1, calls: 1 });
-});
-
 it("an isolate that slept through two midnights asks again exactly once, and is right", async () => {
   const take = await warmed();
   await take({ isolateMs: MIDNIGHT_MS - HOUR_MS, storeMs: MIDNIGHT_MS - HOUR_MS });
@@ -151,8 +144,4 @@ it("asks again after its time budget too: the late answer is that of the second 
   const view = { endsAtMs: MIDNIGHT_MS + DAY_MS, count: 2 };
   expect(await (late as StoreError).timeout!.answer).toMatchObject({ allowed: true, keys: [[{ view }]] });
   expect(calls).toHaveLength(2);
-});
-
-it("the periods of these tests are the zone's", () => {
-  expect(periodAt(day, MIDNIGHT_MS)).toEqual({ startsAtMs: MIDNIGHT_MS, endsAtMs: MIDNIGHT_MS + DAY_MS });
 });

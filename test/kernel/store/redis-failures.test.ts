@@ -1,16 +1,16 @@
 // A Redis that cannot answer. Exactly one request, and a StoreError that names the reason and no secret.
 
 import type { RequestListener } from "node:http";
-import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import { expect, inject, it, onTestFinished, vi } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { recordIdOf } from "../../../src/kernel/core/records.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withBreaker } from "../../../src/kernel/place/breaker.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
-import { everythingOf, leaksIn } from "../../support/gateway/leaks.ts";
+import { leaksIn } from "../../support/gateway/leaks.ts";
 import { startOrigin } from "../../support/gateway/origin-server.ts";
 import { failureOf } from "../../support/redis/stores.ts";
 
@@ -32,7 +32,6 @@ const answer =
 const reply = (result: unknown) => answer(200, JSON.stringify({ result }));
 const refusal = (error: string, status = 400) => answer(status, JSON.stringify({ error }));
 
-const silence: RequestListener = () => {};
 const hangUp: RequestListener = ({ socket }) => socket.destroy();
 const hangUpHalfWay: RequestListener = (_request, response) => {
   response.writeHead(200, { "Content-Length": "100" }).write('{"result":[');
@@ -44,23 +43,15 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["a server that hangs up", hangUp, "NETWORK"],
   ["a server that hangs up within its reply", hangUpHalfWay, "NETWORK"],
   ["a page of a proxy", answer(200, "<html>"), "MALFORMED_REPLY"],
-  ["an error page of a proxy", answer(502, "<html>Bad gateway</html>"), "MALFORMED_REPLY"],
   ["an empty body", answer(200, ""), "MALFORMED_REPLY"],
   ["JSON without a result", answer(200, "{}"), "MALFORMED_REPLY"],
-  ["JSON that is null", answer(200, "null"), "MALFORMED_REPLY"],
   ["an error that is null", answer(500, "null"), "MALFORMED_REPLY"],
-  ["nothing as result", reply(null), "MALFORMED_REPLY"],
-  ["a text as result", reply("OK"), "MALFORMED_REPLY"],
-  ["an empty list", reply([]), "MALFORMED_REPLY"],
   ["a list that is too short", reply([1, 1, 0, 5, 1]), "MALFORMED_REPLY"],
-  ["a list that is too long", reply([1, 1, 0, 5, 1, 0, 0]), "MALFORMED_REPLY"],
   ["a list with text in it", reply([1, 1, 0, 5, "1", 0]), "MALFORMED_REPLY"],
   ["a list with a fraction in it", reply([1, 1, 0, 5, 0.5, 0]), "MALFORMED_REPLY"],
   ["an instant below 0", reply([-1, ID, 0, 5, 1]), "MALFORMED_REPLY"],
   ["a count below 0", reply([1, ID, 0, 5, -1]), "MALFORMED_REPLY"],
   ["CROSSSLOT", refusal("CROSSSLOT Keys in request don't hash to the same slot"), "CROSSSLOT"],
-  ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],
-  ["READONLY", refusal("READONLY You can't write against a read only replica."), "REDIS", "READONLY"],
   ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
   ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
   ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],
@@ -71,14 +62,6 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   expect({ code: error.code, redisCode: error.redisCode }).toEqual({ code, redisCode });
   expect(requests).toHaveLength(1);
   expect(leaksIn(error, [KEY, "client-hash", TOKEN, new URL(url).host, ...COMMAND])).toEqual([]);
-});
-
-it("gives up a server that never answers when the time is up, after one request", async () => {
-  const { url, requests } = await startOrigin(silence);
-  const error = await failureOf(storeAt(url, 500).take(request));
-  expect(error.code).toBe("TIMEOUT");
-  expect(requests).toHaveLength(1);
-  expect(leaksIn(error, [KEY, TOKEN, new URL(url).host, ...COMMAND])).toEqual([]);
 });
 
 it("spends one time budget on both calls when the script is not known", async () => {
@@ -107,33 +90,22 @@ it("says that a wrong token is unauthorized, whatever is asked", async () => {
 });
 
 it("refuses an answer to PING that is not PONG", async () => {
-  const { url } = await startOrigin(reply("PING"));
+  const { url, requests } = await startOrigin(reply("PING"));
   expect((await failureOf(storeAt(url).ping())).code).toBe("MALFORMED_REPLY");
+  // A reset of nothing asks nobody.
+  await storeAt(url).reset([]);
+  expect(requests).toHaveLength(1);
 });
 
-it("would notice a leak", () => {
-  const error = Object.assign(new Error("fine"), { cause: new Error(`command was: ${KEY}`) });
-  expect(leaksIn(error, [KEY, TOKEN])).toEqual([KEY]);
-  expect(everythingOf(new StoreError("REDIS", "READONLY"))).toContain("store: REDIS (READONLY)");
-});
-
-describe("a request that has made as many subrequests as Cloudflare lets it", () => {
+it("a request that has made as many subrequests as Cloudflare lets it was not charged, and the store is well", async () => {
   // Local runtimes have no such bound, so this error has the text of production.
-  beforeEach(() => {
-    vi.stubGlobal("fetch", async () => {
-      throw new Error("Too many subrequests by single Worker invocation.");
-    });
-  });
-  afterEach(() => void vi.unstubAllGlobals());
-
-  it("is told so, and was not charged", async () => {
-    const error = await failureOf(storeAt("https://redis.example").take(request));
-    expect([error.code, error.notRun]).toEqual(["SUBREQUESTS", true]);
-  });
-
-  it("keeps no other request from asking: the store is well", async () => {
-    const store = withBreaker(storeAt("https://redis.example"), { timeoutMs: 30_000 });
-    for (let i = 0; i < 20; i++) await failureOf(store.take(request));
-    expect(store.breaker!()).toBe("closed");
-  });
+  const asked = vi
+    .spyOn(globalThis, "fetch")
+    .mockRejectedValue(new Error("Too many subrequests by single Worker invocation."));
+  onTestFinished(() => asked.mockRestore());
+  const store = withBreaker(storeAt("https://redis.example"), { timeoutMs: 30_000 });
+  for (let i = 0; i < 20; i++) {
+    expect(await failureOf(store.take(request))).toMatchObject({ code: "SUBREQUESTS", notRun: true });
+  }
+  expect(store.breaker!()).toBe("closed");
 });

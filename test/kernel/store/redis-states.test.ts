@@ -106,7 +106,7 @@ describe.each(Object.keys(STATES))("%s", (code) => {
   });
 });
 
-it("warns of a Redis that forgets counts when it is full, until it is told not to", async () => {
+async function startOwnRedis() {
   const server = await startRedisServer();
   const redis = new Redis(server.url);
   onTestFinished(async () => {
@@ -114,7 +114,12 @@ it("warns of a Redis that forgets counts when it is full, until it is told not t
     await server.stop();
   });
   const command = ([name, ...args]: [name: string, ...args: string[]]) => redis.call(name, ...args);
-  const place = redisPlace({ command, keySecret: "a secret for tests", timeoutMs: 30_000 });
+  return { redis, options: { command, keySecret: "a secret for tests", timeoutMs: 30_000 } };
+}
+
+it("warns of a Redis that forgets counts when it is full, until it is told not to", async () => {
+  const { redis, options } = await startOwnRedis();
+  const place = redisPlace(options);
   const after = async (policy: string, memory: string) => {
     await redis.config("SET", "maxmemory-policy", policy);
     await redis.config("SET", "maxmemory", memory);
@@ -128,16 +133,10 @@ it("warns of a Redis that forgets counts when it is full, until it is told not t
 });
 
 it("is degraded while it evicts counts, although it does not say by which policy", async () => {
-  const server = await startRedisServer();
-  const redis = new Redis(server.url);
+  const { redis, options } = await startOwnRedis();
   const logged = vi.spyOn(console, "warn").mockImplementation(() => {});
-  onTestFinished(async () => {
-    logged.mockRestore();
-    redis.disconnect();
-    await server.stop();
-  });
-  const command = ([name, ...args]: [name: string, ...args: string[]]) => redis.call(name, ...args);
-  const store = redisStore({ command, keySecret: "a secret for tests", timeoutMs: 30_000 });
+  onTestFinished(() => logged.mockRestore());
+  const store = redisStore(options);
   const clients = ["ann", "bob", "cat", "dan", "eve"];
   const policies: PolicyInput[] = [{ name: "api", key: "header:x-user", limits: [{ limit: 5, window: "1h" }] }];
   const limiter = createLimiter({ policies, store, onDecision() {} });

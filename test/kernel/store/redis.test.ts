@@ -1,8 +1,8 @@
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, inject, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, inject, vi } from "vitest";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import { describeStore } from "../../../src/testing/describe-store.ts";
-import { batchedFetch } from "../../support/redis/batched-fetch.ts";
+import { batchedFetch } from "../../support/redis/batched.ts";
 
 let redis: Redis;
 beforeAll(() => {
@@ -37,13 +37,3 @@ async function damage(key: string, change: (text: string) => string): Promise<vo
 
 // When keys expire: test/lua/expiry.test.ts by the server's clock, test/lua/parity.test.ts by given instants.
 describeStore({ open, clock, damage });
-
-it.each([
-  ["a url that is none", { url: "example", token: "t" }],
-  ["a redis:// url", { url: "redis://localhost", token: "t" }],
-  ["an empty token", { url: "http://localhost", token: "" }],
-  ["a time budget of 0", { url: "http://localhost", token: "t", timeoutMs: 0 }],
-  ["a time budget of 1.5 ms", { url: "http://localhost", token: "t", timeoutMs: 1.5 }],
-])("refuses %s when it is made", (_what, options) => {
-  expect(() => redisPlace(options)).toThrow(TypeError);
-});

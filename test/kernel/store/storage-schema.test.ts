@@ -22,34 +22,32 @@ it("the id of a record", () => {
   expect(blocksOf(PAGE)[0]!.text).toBe(`id = (a * ${ID_BUCKETS} + buckets) * ${ID_KINDS} + kind\n`);
 });
 
-it("a fixed window and a token bucket", async () => {
-  const limits: LimitSpec[] = [
-    { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
-    { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
-  ];
-  const key = `${KEY}-quota`;
-  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
-
+/** What the page shows of a record, in hexadecimal. The first one is that of docs/architecture.md. */
+function dumpOfPage(): string {
   const dumps = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text));
-  // The first one is that of docs/architecture.md.
   expect(dumps).toHaveLength(2);
-  const [, dump] = dumps.map(({ text }) => text.replaceAll(/ {2}.*$/gm, ""));
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump!.replaceAll(/\s/g, ""));
-});
+  return dumps[1]!.text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
+}
 
-it("a calendar limit", async () => {
-  const calls: LimitSpec = {
-    kind: Kind.calendar,
-    limit: 10_000,
-    window: "month",
-    zone: "America/Los_Angeles",
-    firstDay: 15,
-  };
-  const key = `${KEY}-calls`;
-  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, [calls])], flag: Flag.take }, nowMs);
-  // The id, midnight before the next 15th there, and the count.
-  const dump = "cf000000b8c892b807cf000001a278b72c0003";
-  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump);
+it.each<[what: string, limits: LimitSpec[], bytes: () => string]>([
+  [
+    "a fixed window and a token bucket",
+    [
+      { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
+      { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
+    ],
+    dumpOfPage,
+  ],
+  [
+    "a calendar limit",
+    [{ kind: Kind.calendar, limit: 10_000, window: "month", zone: "America/Los_Angeles", firstDay: 15 }],
+    // The id, midnight before the next 15th there, and the count.
+    () => "cf000000b8c892b807cf000001a278b72c0003",
+  ],
+])("%s", async (what, limits, bytes) => {
+  const key = `${KEY}-${what}`;
+  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(bytes());
 });
 
 it("limit keys", async () => {

@@ -64,14 +64,3 @@ it("an object of an older version, and one that is down, gets them again; one li
     [1_000, 100],
   ]);
 });
-
-it("what the object does not take is given up, and the log says why", async () => {
-  let calls = 0;
-  const { requests, lines } = isolateWith(async () => {
-    calls++;
-    return { rejected: "HeadgateStats: expected ALERT_URL" };
-  });
-  await requests(0, 1);
-  await pass(30_000);
-  expect([calls, lines]).toEqual([1, ["warnings-refused"]]);
-});

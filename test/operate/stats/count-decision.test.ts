@@ -1,15 +1,12 @@
 // What decisions of a real limiter mean as counts.
 
 import { expect, it } from "vitest";
-import { applyLive } from "../../../src/features/live/apply.ts";
-import type { LiveView } from "../../../src/features/live/view.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { countDecision } from "../../../src/operate/stats/count.ts";
 import { Tally } from "../../../src/operate/stats/tally.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
@@ -104,29 +101,6 @@ it("counts what is decided without the store", async () => {
   });
 });
 
-it("counts a blocked client under the policy that blocks it, and spares the others", () => {
-  const { limiter } = counted([
-    { name: "api", key: ["ip"], limits: limit(5) },
-    { name: "token", key: ["bearer"], limits: limit(5) },
-  ]);
-  const takes = limiter.policies.map((policy) => ({ policy, kind: "ip", partition: "hash", cost: 1 }));
-  const block = {
-    override: { policy: "api", key: "hash", block: true },
-    untilMs: Number.POSITIVE_INFINITY,
-    policy: (one: unknown) => one,
-  };
-  const view = { client: (name: string) => (name === "api" ? block : undefined), policy: (one: unknown) => one };
-  const { applied, blocked } = applyLive(view as unknown as LiveView, takes, 0, (policy) => policy);
-  const tally = new Tally(0);
-  countDecision(tally, blocked!, { takes: applied, region: "eu" });
-  expect(tally.counts().sums).toEqual({
-    "decisions\tapi\teu\tblocked\tlive": 1,
-    "decisions\ttoken\teu\tspared\tlive": 1,
-    "units\tapi\tblocked": 1,
-    "units\ttoken\tspared": 1,
-  });
-});
-
 it("counts a repeat as a decision, and its units once", async () => {
   const once = { key: ["global"], limits: limit(5), once: "header:idempotency-key" };
   const { limiter, sums } = counted([
@@ -183,36 +157,4 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "near_limit credits": { credits: 1 },
   });
   expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
-});
-
-it("counts an overflow that has paid although its place has no answer", async () => {
-  const policies: PolicyInput[] = [
-    { name: "plan", key: ["global"], limits: limit(1), overflow: "team" },
-    { name: "team", key: ["global"], limits: limit(9) },
-  ];
-  const store = splitStore([{ ...memoryStore(), kind: "redis" }, failing], (key) => (key.includes("team") ? 1 : 0));
-  const { limiter, sums } = counted(policies, store);
-  const payers = [];
-  for (let i = 0; i < 3; i++) payers.push((await matchedBy(limiter).take([{ policy: "plan" }])).paidBy);
-  expect(payers).toEqual(["plan", "team", "team"]);
-  expect(sums()).toMatchObject({
-    "decisions\tplan\teu\tadmitted\tredis": 1,
-    "decisions\tplan\teu\toverflowed\tfallback": 2,
-    "decisions\tteam\teu\tadmitted\tfallback": 2,
-    "overflow\tplan\tteam": 2,
-    "units\tteam\tadmitted": 2,
-  });
-});
-
-it("counts without a store the policy that matched alone", async () => {
-  const { limiter, sums } = counted(
-    [
-      { name: "plan", key: ["global"], limits: limit(1), overflow: "team", onStoreFailure: "deny" },
-      { name: "team", key: ["global"], limits: limit(1) },
-    ],
-    failing,
-  );
-  await limiter.take("plan");
-  expect(sums()).toMatchObject({ "decisions\tplan\teu\tunavailable\tfallback": 1 });
-  expect(Object.keys(sums()).filter((name) => name.includes("decisions\tteam"))).toEqual([]);
 });

@@ -109,7 +109,9 @@ it("lets a later request take over, so that a busy isolate makes one call each S
 
 it.each<[Reply, number]>([
   ["loses its reply", 5_000],
+  // An exception says nothing about the batch.
   ["throws", 5_000],
+  ["has a bug", 5_000],
   ["hangs", 5_000],
   ["is late", 5_000],
   ["is a minute late", 5_000],
@@ -124,20 +126,6 @@ it.each<[Reply, number]>([
   await pass(35_000);
   expect([added(), state.waiting]).toEqual([1_200, 0]);
   if (reply !== "is late") expect(lines.map((line) => JSON.parse(line).event)).toEqual(["stats-unsent"]);
-});
-
-// An exception says nothing about the batch.
-it.each<Reply>(["loses its reply", "has a bug"])("sends a batch again with its number if STATS %s", async (reply) => {
-  const { request, state, batches, added, lines } = isolateWith(5_000);
-  state.reply = reply;
-  request();
-  await pass(5_000);
-  state.reply = "confirms";
-  request();
-  await pass(5_000);
-  expect(state.sentAtMs).toEqual([5_000, 10_000, 10_000]);
-  expect(batches().map(({ number }) => number)).toEqual([1, 2]);
-  expect([added(), lines.map((line) => JSON.parse(line).event)]).toEqual([2, ["stats-unsent"]]);
 });
 
 it("gives up a batch that STATS refuses for good, says so, and hands on what comes after it", async () => {

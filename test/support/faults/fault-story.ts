@@ -10,6 +10,9 @@ const LIMIT = 1_000_000;
 const limits = [{ limit: LIMIT, window: "1d", oldest: "whole" }];
 /** The same limits, with slots. Slots are released during and after the fault, and never charged later. */
 const withSlots = [...limits, { algorithm: "concurrency", limit: 1_000 }];
+/** The client is named by the body, in several ways. */
+const BY_BODY = { key: ["body:user.name"], fold: true, match: { path: "/local", body: { model: "gpt-*" } } };
+const NAMES = ["Ann", " ann", "ANN ", "\uff21nn"];
 /** No answer takes longer than the time budget plus this, even on a busy machine. */
 const HANGS_AFTER_MS = 8_000;
 const DURING = 24;
@@ -50,7 +53,7 @@ export async function tell(fault: Fault): Promise<void> {
   });
   const { rig, gateway } = await startFaultyGateway(
     [
-      policy("local", { limits: withSlots }),
+      policy("local", { limits: withSlots, ...BY_BODY }),
       policy("allow", { onStoreFailure: "allow" }),
       policy("deny", { onStoreFailure: "deny" }),
       { ...policy("mixed", { onStoreFailure: "deny" }), match: { path: "/allow-too" } },
@@ -113,9 +116,11 @@ interface Answered {
 type Ask = (path: string) => Promise<Answered>;
 
 function asker(gateway: Gateway, id: string, budgetMs: number): Ask {
+  let asked = 0;
   return async (path) => {
     const startMs = performance.now();
-    const answer = await gateway.fetch(path);
+    const body = JSON.stringify({ model: "gpt-5", user: { name: NAMES[asked++ % NAMES.length] } });
+    const answer = await gateway.fetch(path, path === "/local" ? { method: "POST", body } : {});
     await answer.arrayBuffer();
     expect(performance.now() - startMs).toBeLessThan(budgetMs + HANGS_AFTER_MS);
     const { states, retryAfter } = fieldsOf(answer);

@@ -75,13 +75,3 @@ export function* contentStream(answer: MockAnswer): Generator<MockEvent> {
   const end = candidate([{ text: "" }], { finishReason: finishReason(answer) });
   yield { data: JSON.stringify(responseOf(answer, end, answer.usage)), ...(tells && { usage: answer.usage }) };
 }
-
-/** The same responses as one list in JSON, as they are streamed without `alt=sse`. */
-export function* contentList(events: Iterable<MockEvent>): Generator<MockEvent> {
-  let before = "[";
-  for (const event of events) {
-    yield { ...event, data: before + event.data };
-    before = "\n,\r\n";
-  }
-  yield { data: "\n]\n" };
-}

@@ -6,11 +6,10 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../scripts/machine/redis-server.ts";
-import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./answer.ts";
+import { answerOf, type MockEvent, type MockRequest } from "./answer.ts";
 import { eventBytes, rechunk } from "./bytes.ts";
-import { errorEvent, errorJson } from "./errors.ts";
 import { formatOfPath, jsonPieces, streamEvents, usageOf } from "./formats.ts";
-import { contentList, contentRequest } from "./google-gemini.ts";
+import { contentRequest } from "./google-gemini.ts";
 import { type MockFormat, type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
 
 /** One request and what became of its answer. */
@@ -22,8 +21,6 @@ export interface MockExchange {
   readonly body: Buffer;
   readonly format: MockFormat;
   readonly plan: MockPlan;
-  /** What the whole answer says. Absent for an error instead of an answer. */
-  readonly answer?: MockAnswer;
   readonly status: number;
   /** The usage that was told last in what has been written. Absent: nothing was told. */
   readonly usage?: MockUsage;
@@ -91,17 +88,16 @@ async function write(exchange: Exchange, response: ServerResponse, events: Itera
   }
 }
 
-/** Starts a provider whose answers follow `defaults` where a request's own plan says nothing. */
-export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promise<MockProvider> {
+export async function startMockProvider(): Promise<MockProvider> {
   const exchanges: Exchange[] = [];
   let inFlight = 0;
   let held = Promise.withResolvers<void>();
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url!;
-    const [path = "", query = ""] = url.split("?");
+    const [path = ""] = url.split("?");
     const format = formatOfPath(path);
-    const plan = readPlan(request.headers[PLAN_HEADER]?.toString(), defaults);
+    const plan = readPlan(request.headers[PLAN_HEADER]?.toString());
     const closed = Promise.withResolvers<void>();
     const body = await buffer(request);
     inFlight += 1;
@@ -117,10 +113,9 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
       clientGone: false,
       closed: closed.promise,
     };
-    let isBroken = false;
     response.on("close", () => {
       inFlight -= 1;
-      exchange.clientGone = !response.writableFinished && !isBroken;
+      exchange.clientGone = !response.writableFinished;
       closed.resolve();
     });
     exchanges.push(exchange);
@@ -129,40 +124,23 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
     if (plan.holdAfter === 0) await hold();
     response.statusCode = exchange.status;
     if (exchange.status !== 200) {
-      const error = JSON.stringify(errorJson(exchange.format, exchange.status));
-      response.setHeader("content-type", "application/json").end(error);
+      const error = { type: "server_error", message: "The server had an error while processing your request." };
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ error }));
       return;
     }
 
     const parsed = JSON.parse(body.toString());
-    const isGemini = exchange.format === "google-gemini";
-    const asked: MockRequest = isGemini ? contentRequest(path) : parsed;
+    const asked: MockRequest = exchange.format === "google-gemini" ? contentRequest(path) : parsed;
     const said = answerOf(asked, plan);
-    exchange.answer = said;
-    const isStreamed = asked.stream === true && exchange.format !== "openai-embeddings";
-    const isStream = isStreamed && (!isGemini || new URLSearchParams(query).get("alt") === "sse");
-    let events = isStreamed ? streamEvents(exchange.format, said) : jsonPieces(exchange.format, said);
-    if (isStreamed && !isStream) events = contentList(events);
+    const isStream = asked.stream === true && exchange.format !== "openai-embeddings";
+    const events = isStream ? streamEvents(exchange.format, said) : jsonPieces(exchange.format, said);
     response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
     const rest = events[Symbol.iterator]();
     if (plan.holdAfter) {
       await write(exchange, response, take(rest, plan.holdAfter), isStream);
       await hold();
     }
-    if (plan.end === "complete" || plan.end === "incomplete") {
-      await write(exchange, response, take(rest, Number.POSITIVE_INFINITY), isStream);
-      response.end();
-      return;
-    }
-    await write(exchange, response, take(rest, plan.after), isStream);
-    if (plan.end === "broken") {
-      isBroken = true;
-      // What has been written is on its way before the connection is cut.
-      if (response.headersSent) await new Promise((resolve) => response.write("", resolve));
-      response.destroy();
-      return;
-    }
-    await write(exchange, response, [errorEvent(exchange.format)], isStream);
+    await write(exchange, response, take(rest, Number.POSITIVE_INFINITY), isStream);
     response.end();
   }
 

@@ -44,13 +44,8 @@ export interface MockPlan {
   readonly newline: "\n" | "\r\n";
   /** An error with this status instead of an answer. */
   readonly status?: number;
-  /**
-   * How the answer ends. `incomplete`: the model reached its maximum. `error`: an error event in the stream. `broken`:
-   * the connection is cut.
-   */
-  readonly end: "complete" | "incomplete" | "error" | "broken";
-  /** After how many events `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
-  readonly after: number;
+  /** `incomplete`: the model reached its maximum. */
+  readonly end: "complete" | "incomplete";
   /** After so many events the answer waits for `resume()` of the provider, or for ever. 0: also before an error. */
   readonly holdAfter?: number;
 }
@@ -65,14 +60,12 @@ const DEFAULTS: MockPlan = {
   delayMs: 0,
   newline: "\n",
   end: "complete",
-  after: 1,
 };
 
 /** Header fields that ask for a plan, for the `headers` option of a client. */
 export const mockPlan = (plan: Partial<MockPlan>): Record<string, string> => ({ [PLAN_HEADER]: JSON.stringify(plan) });
 
-export const readPlan = (header: string | undefined, defaults: Partial<MockPlan>): MockPlan => ({
+export const readPlan = (header: string | undefined): MockPlan => ({
   ...DEFAULTS,
-  ...defaults,
   ...(header === undefined ? {} : (JSON.parse(header) as Partial<MockPlan>)),
 });

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/kernel/store/store.ts";
 import { startWorkerd } from "../gateway/workerd.ts";
+import { batched } from "../redis/batched.ts";
 
 export interface CountsWorker {
   /** Calls that are made at once are one request to the Worker, which makes them at once. */
@@ -30,28 +31,12 @@ export async function startCountsWorker(objects?: string): Promise<CountsWorker>
   const { port, pid, stop } = await startWorkerd([{ name: "counts", code: await bundled, counts: true }], { objects });
   const url = `http://127.0.0.1:${port}/`;
 
-  interface Waiting {
-    readonly call: { readonly method: string; readonly args: readonly unknown[] };
-    readonly answered: (answer: Promise<Answer>) => void;
-  }
-  let waiting: Waiting[] = [];
-
-  async function send(sent: readonly Waiting[]): Promise<Answer[]> {
-    const answer = await fetch(url, { method: "POST", body: JSON.stringify(sent.map(({ call }) => call)) });
+  const ask = batched(async (calls: readonly object[]) => {
+    const answer = await fetch(url, { method: "POST", body: JSON.stringify(calls) });
     return (await answer.json()) as Answer[];
-  }
-
+  });
   async function call<T>(method: string, ...args: unknown[]): Promise<T> {
-    const { reply, code } = await new Promise<Answer>((answered) => {
-      waiting.push({ call: { method, args }, answered });
-      if (waiting.length > 1) return;
-      setImmediate(() => {
-        const sent = waiting;
-        waiting = [];
-        const answers = send(sent);
-        for (const [i, one] of sent.entries()) one.answered(answers.then((all) => all[i]!));
-      });
-    });
+    const { reply, code } = await ask({ method, args });
     if (code !== undefined) throw new StoreError(code);
     return reply as T;
   }

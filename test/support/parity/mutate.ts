@@ -7,28 +7,34 @@ import type { ParityName } from "./parity-case.ts";
 export interface MutatedFile {
   readonly file: string;
   readonly cases: readonly ParityName[];
-  readonly edits: readonly Edit[];
+  /** Texts that occur once in the file, with marks: «a→b→c» is two edits, a becomes b, and a becomes c. */
+  readonly lines: readonly string[];
 }
 
-/** Text that occurs once in the file, and its replacement. */
-export type Edit = readonly [before: string, after: string];
+export interface Mutant {
+  /** The text with the one mark. */
+  readonly title: string;
+  /** The whole script with the edit. */
+  readonly script: string;
+}
 
+const MARK = /«([^→»]*)→([^»]*)»/g;
+const TOKEN = /^(?:'[^']*'|\w+|[~<>=]=|\S)?$/;
 const files = readLua();
 
-/** The whole script with the edit. Throws unless the text to replace occurs exactly once. */
-export function mutate(file: string, [before, after]: Edit): string {
-  const parts = files[file]!.split(before);
-  if (parts.length !== 2) throw new Error(`lua/${file}.lua has ${parts.length - 1} times: ${before}`);
-  return joinLua("take", { ...files, [file]: parts.join(after) });
-}
-
-/** Whether an edit changes, adds or removes exactly one token. */
-export function isOneToken([before, after]: Edit): boolean {
-  const [from = [], to = []] = [before, after].map((text) => text.match(/\w+|[~<>=]=|\S/g) ?? []);
-  let start = 0;
-  while (start < from.length && from[start] === to[start]) start++;
-  let end = 0;
-  const shorter = Math.min(from.length, to.length);
-  while (end < shorter - start && from.at(-1 - end) === to.at(-1 - end)) end++;
-  return Math.max(from.length, to.length) - start - end === 1;
+/** Throws unless each text occurs exactly once, and each edit changes, adds or removes one token. */
+export function mutantsOf({ file, lines }: MutatedFile): Mutant[] {
+  return lines.flatMap((line) => {
+    const parts = files[file]!.split(line.replace(MARK, "$1"));
+    if (parts.length !== 2) throw new Error(`lua/${file}.lua has ${parts.length - 1} times: ${line}`);
+    const edits = [...line.matchAll(MARK)].flatMap(({ index, 1: from, 2: to }) => {
+      return to!.split("→").map((to) => ({ index, from: from!, to }));
+    });
+    return edits.map(({ index, from, to }) => {
+      if (from === to || ![from, to.trim()].every((token) => TOKEN.test(token))) throw new Error(`two tokens: ${line}`);
+      const only = (text: string) => line.replace(MARK, (_, other, __, at) => (at === index ? text : other));
+      const script = joinLua("take", { ...files, [file]: parts.join(only(to)) });
+      return { title: only(`«${from}→${to}»`), script };
+    });
+  });
 }

@@ -2,6 +2,8 @@
 
 import { Kind, type LimitStatus } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import { periodAt } from "../../../src/kernel/core/periods.ts";
 import type { Log } from "../../../src/kernel/core/sliding-log.ts";
 import {
   ENFORCED,
@@ -14,7 +16,7 @@ import {
   take,
 } from "../../../src/kernel/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
-import { argsOf, boundsOf, flatten } from "../redis/script-call.ts";
+import { argsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
 import { type Content, type KeyCommand, ParityStore } from "./parity-store.ts";
 
@@ -94,7 +96,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     // A caller's clock that is up to a span and a half behind, or a span ahead.
     const boundsAtMs = Math.max(0, nowMs - part(step.back.n % 1_500, limit));
     const hasBounds = requests.every(({ limits }) =>
-      limits.every((one) => one.kind !== Kind.calendar || isWithin(boundsOf(one, boundsAtMs), nowMs)),
+      limits.every((one) => one.kind !== Kind.calendar || isInPeriodOf(one, boundsAtMs, nowMs)),
     );
     const { reply, written } = hasBounds ? take(store.read, request, nowMs) : NOTHING_DONE;
     for (const one of written) store.write(one);
@@ -121,8 +123,10 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
 /** The script was told periods that its clock is not in. */
 const NOTHING_DONE = { reply: undefined, written: [] };
 
-function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], nowMs: number): boolean {
-  return startsAtMs <= nowMs && nowMs < endsAtMs;
+/** Whether this instant is in the period of another one, or in the next period. */
+function isInPeriodOf(limit: CalendarLimit, boundsAtMs: number, nowMs: number): boolean {
+  const { startsAtMs, endsAtMs } = periodAt(limit, boundsAtMs);
+  return startsAtMs <= nowMs && nowMs < periodAt(limit, endsAtMs).endsAtMs;
 }
 
 /** The limit keys of the limits that were charged, not only read or given units back. */

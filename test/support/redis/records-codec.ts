@@ -2,32 +2,16 @@
 
 import { Encoder } from "@msgpack/msgpack";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
-import type { LimitRecord, LimitSpec } from "../../../src/kernel/core/algorithms.ts";
-import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
-import type { Records } from "../../../src/kernel/core/records.ts";
+import type { LimitRecord } from "../../../src/kernel/core/algorithms.ts";
+import { type Records, recordIdOf } from "../../../src/kernel/core/records.ts";
 import type { LogEntry } from "../../../src/kernel/core/sliding-log.ts";
 
 export function encodeRecords(records: Records): Buffer {
   return encodeRow(records.flatMap(listOf));
 }
 
-/** The number that identifies a record. */
-export function idOf(one: LimitSpec | LimitRecord): number {
-  if ("bucketMs" in one) return one.bucketMs * 2048 + one.buckets * 32 + one.kind;
-  if (one.kind === Kind.ban) return 2048 + 16 * 32 + one.kind;
-  if ("calendar" in one) return one.calendar * 2048 + one.kind;
-  if ("zone" in one) return calendarNumber(one) * 2048 + one.kind;
-  return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 2048 + one.kind;
-}
-
-/** FNV-1a of the text, in the range of a window of up to 31 days in ms. */
-function calendarNumber({ window, firstDay, zone }: CalendarLimit): number {
-  let sum = 2_166_136_261n;
-  for (const byte of Buffer.from(`${window} ${firstDay} ${zone.toLowerCase()}`)) {
-    sum = ((sum ^ BigInt(byte)) * 16_777_619n) % 2n ** 32n;
-  }
-  return Number(sum % 2_678_400_000n) + 1;
-}
+/** The number that identifies a record. test/kernel/store/storage-schema.test.ts has the bytes that Redis stores. */
+export const idOf = recordIdOf;
 
 /** A record as the list of integers that Redis stores. */
 export function listOf(record: LimitRecord): number[] {

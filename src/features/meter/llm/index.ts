@@ -3,7 +3,7 @@
  * that the providers' clients understand. No dependencies, and no side effects when imported.
  */
 
-export type { Meter, Price } from "../../../kernel/core/policy.ts";
+export type { Meter, Price, PriceStep, TokenPrice, Weights } from "../../../kernel/core/policy.ts";
 export { type ErrorOptions, refusal } from "./errors.ts";
 export { type Estimate, type EstimateOptions, estimateRequest } from "./estimate.ts";
 export { type Format, formatOf } from "./format.ts";

@@ -105,7 +105,7 @@ function begin(
     // What the store is known to have charged in vain is given back with its slots.
     const isBack = (key: string) => known?.charged && !(isKept && admitted.has(key));
     const keys = wanted.filter(({ key }) => !isBack(key));
-    if (keys.length > 0) await settleOnce(place, { keys, flag: Flag.giveBack, slot }, {});
+    if (keys.length > 0) await settleOnce(place, { keys, flag: Flag.giveBack, slot }, { background });
   }
   if (late) keepAlive(late, background);
   const inVain = atStore.filter(({ key }) => !admitted.has(key));
@@ -139,10 +139,10 @@ function begin(
       if (!isUndo) await settled;
     },
 
-    async renew(charges) {
+    async renew(charges, call) {
       takeAlone(memory, renewal(charges), nowAt(place), 0);
       const held = charges.filter(({ receipt }) => atStore.some(({ key }) => key === receipt.key));
-      return held.length === 0 || (await renew(place, held));
+      return held.length === 0 || (await renew(place, held, call));
     },
 
     keep(keptAlive) {

@@ -56,9 +56,9 @@ export async function settleOnce(
 }
 
 /** Renews slots at the store. Other limits under the same keys do not change. */
-export async function renew(place: Place, charges: readonly Charge[]): Promise<boolean> {
+export async function renew(place: Place, charges: readonly Charge[], { background }: Call): Promise<boolean> {
   try {
-    await callStore(place, renewal(charges));
+    await callStore(place, renewal(charges), { background });
     return true;
   } catch (error) {
     // The store has no answer now, but it may have one for the next renewal.

@@ -8,10 +8,11 @@
 
 import fc from "fast-check";
 import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
-import { Flag, type KeyRequest } from "../../../../src/kernel/core/take.ts";
+import { Flag } from "../../../../src/kernel/core/take.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../../../features/places/places.ts";
 import { matchedBy } from "../../../support/matched.ts";
 import { mulberry32 } from "../../../support/mulberry32.ts";
+import { drawn, heldBy } from "./story.ts";
 
 /** So long after the last request nothing happens any more, in ms. A lease keeps units for recent demand, for 90 s. */
 const QUIET_MS = 180_000;
@@ -47,21 +48,11 @@ export interface Missed {
 export function missedStories(): fc.Arbitrary<Missed> {
   const isolate = fc.nat(1);
   const policy = fc.constantFrom(...NAMES);
+  const fault = fc.constantFrom<Fault>("known", "moved", "late");
   const op = fc.oneof(
-    {
-      weight: 8,
-      arbitrary: fc.record({ op: fc.constant("take" as const), isolate, policy, cost: fc.constantFrom(1, 2) }),
-    },
-    { weight: 2, arbitrary: fc.record({ op: fc.constant("reserve" as const), isolate, policy, used: fc.nat(6) }) },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        op: fc.constant("fault" as const),
-        isolate,
-        fault: fc.constantFrom("known" as const, "moved" as const, "late" as const),
-        calls: fc.constantFrom(1, 3, 8),
-      }),
-    },
+    drawn(8, "take", { isolate, policy, cost: fc.constantFrom(1, 2) }),
+    drawn(2, "reserve", { isolate, policy, used: fc.nat(6) }),
+    drawn(2, "fault", { isolate, fault, calls: fc.constantFrom(1, 3, 8) }),
   );
   const ops = fc.tuple(op, fc.constantFrom(0, 0, 1, 60, 400, 3_000, 9_000));
   return fc.record({
@@ -141,24 +132,14 @@ export async function differences({ second, isLateAtLast, ops, seed }: Missed): 
           .flatMap((call) => (call.isolate === isolate ? call.request.keys : []))
           .findLast((one) => one.key.includes(`{${name}:`));
         if (!key) continue;
-        const expected = second === "same" ? sum(paid.map((each) => each.get(name))) : paid[isolate]!.get(name);
-        const held = await heldUnder({ ...key, group: 0, cost: 0 });
-        const due = name === "slots" ? 0 : (expected ?? 0);
+        const payers = second === "same" ? paid : [paid[isolate]!];
+        const due = name === "slots" ? 0 : payers.reduce((all, each) => all + (each.get(name) ?? 0), 0);
+        const { once: _, ...own } = key;
+        const one = { ...own, group: 0, cost: 0 };
+        const held = heldBy(one, await places.at(0, { keys: [one], flag: Flag.look }))[0]!.units;
         if (held !== due) found.push(`isolate ${isolate}, ${name}: ${held} are held, ${due} were paid`);
       }
     }
     return found;
-
-    async function heldUnder({ once: _, ...key }: KeyRequest): Promise<number> {
-      const { keys } = await places.at(0, { keys: [key], flag: Flag.look });
-      const { view } = keys[0]![0]!;
-      if ("inFlight" in view) return view.inFlight;
-      if ("count" in view) return view.count;
-      return "counts" in view ? sum(view.counts) : Number.NaN;
-    }
   });
-}
-
-function sum(numbers: readonly (number | undefined)[]): number {
-  return numbers.reduce<number>((all, one) => all + (one ?? 0), 0);
 }

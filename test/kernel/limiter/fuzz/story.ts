@@ -110,6 +110,14 @@ export interface Outcome {
   readonly held: ReadonlyMap<string, readonly Held[]>;
 }
 
+/** An operation that is drawn this often, with members that are drawn. */
+export function drawn<K extends string, T>(weight: number, op: K, members: { [M in keyof T]: fc.Arbitrary<T[M]> }) {
+  return {
+    weight,
+    arbitrary: fc.record({ op: fc.constant(op), ...members }) as unknown as fc.Arbitrary<{ op: K } & T>,
+  };
+}
+
 /** @param kind `crowded`: strict too, with one small limit, and calls that overtake each other within a millisecond. */
 export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Story> {
   const [isLeased, isCrowded] = [kind === "leased", kind === "crowded"];
@@ -131,54 +139,30 @@ export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Sto
       // The chain begins at the first policy. 1: there is none.
       chained: fc.constantFrom(1, 1, 2, 3),
     })
-    .chain(({ drawn, places, isolates, chained }) => {
-      const policies = drawn.map(({ limits, onStoreFailure, ban }, p): PolicyInput => {
+    .chain(({ drawn: all, places, isolates, chained }) => {
+      const policies = all.map(({ limits, onStoreFailure, ban }, p): PolicyInput => {
         const own = limits.map(({ of, limit }) => LIMITS[of]!(limit));
-        const overflow = p + 1 < Math.min(chained, drawn.length) && { overflow: `p${p + 1}` };
+        const overflow = p + 1 < Math.min(chained, all.length) && { overflow: `p${p + 1}` };
         // An overflow has what the policy before it says about its store.
         const failure = (p === 0 || p >= chained) && { onStoreFailure };
         const bans = ban && (chained === 1 || p >= chained) && { ban };
-        const all = { consistency, ...failure, ...overflow, ...bans, limits: own };
-        return { name: `p${p}`, key: ["global"], ...all } as PolicyInput;
+        const more = { consistency, ...failure, ...overflow, ...bans, limits: own };
+        return { name: `p${p}`, key: ["global"], ...more } as PolicyInput;
       });
       const isolate = fc.nat(isolates - 1);
-      const asked = {
-        isolate,
-        policies: fc.subarray([...policies.keys()], { minLength: 1 }),
-        cost: fc.constantFrom(1, 1, 2, 3),
-      };
-      const take = fc.record({ op: fc.constant("take" as const), ...asked, heldMs: fc.constantFrom(5, 400, 40_000) });
+      const some = fc.subarray([...policies.keys()], { minLength: 1 });
+      const asked = { isolate, policies: some, cost: fc.constantFrom(1, 1, 2, 3) };
+      const place = fc.nat(places - 1);
+      const more = fc.array(fc.constantFrom(1, 2), { maxLength: 7 });
+      const gapMs = isCrowded ? fc.constant(0) : fc.constantFrom(0, 20, 130_000);
+      const fault = fc.constantFrom<Fault>("known", "ran", "lost", "late");
       const op = fc.oneof(
-        { weight: 8, arbitrary: take },
-        {
-          weight: 4,
-          arbitrary: fc.record({
-            op: fc.constant("reserve" as const),
-            ...asked,
-            more: fc.array(fc.constantFrom(1, 2), { maxLength: 7 }),
-            used: fc.nat(9),
-            gapMs: isCrowded ? fc.constant(0) : fc.constantFrom(0, 20, 130_000),
-          }),
-        },
-        { weight: 1, arbitrary: fc.record({ op: fc.constant("peek" as const), ...asked }) },
-        { weight: 2, arbitrary: fc.record({ op: fc.constant("reset" as const), isolate, policies: asked.policies }) },
-        {
-          weight: 1,
-          arbitrary: fc.record({
-            op: fc.constant("step" as const),
-            place: fc.nat(places - 1),
-            byMs: fc.constantFrom(-50, -150_000, -90_000_000),
-          }),
-        },
-        {
-          weight: 1,
-          arbitrary: fc.record({
-            op: fc.constant("fault" as const),
-            place: fc.nat(places - 1),
-            fault: fc.constantFrom("known" as const, "ran" as const, "lost" as const, "late" as const),
-            calls: fc.constantFrom(1, 3),
-          }),
-        },
+        drawn(8, "take", { ...asked, heldMs: fc.constantFrom(5, 400, 40_000) }),
+        drawn(4, "reserve", { ...asked, more, used: fc.nat(9), gapMs }),
+        drawn(1, "peek", { ...asked }),
+        drawn(2, "reset", { isolate, policies: some }),
+        drawn(1, "step", { place, byMs: fc.constantFrom(-50, -150_000, -90_000_000) }),
+        drawn(1, "fault", { place, fault, calls: fc.constantFrom(1, 3) }),
       );
       const ops = fc.tuple(
         op,
@@ -408,7 +392,7 @@ function refusalOf({ limits, cost }: KeyRequest, { nowMs, keys }: TakeReply) {
   return { refused: refusing.length > 0, retryAfterMs: Math.max(0, ...refusing) };
 }
 
-function heldBy({ limits }: KeyRequest, { keys }: TakeReply): Held[] {
+export function heldBy({ limits }: KeyRequest, { keys }: TakeReply): Held[] {
   return limits.map(({ kind, limit }, l): Held => {
     const { view } = keys[0]![l]!;
     if (view.kind === Kind.log) return { kind, limit, units: view.used };

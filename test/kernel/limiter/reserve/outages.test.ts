@@ -2,11 +2,10 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
-import type { TakeReply } from "../../../../src/kernel/core/take.ts";
-import { withIsolate } from "../../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../../src/limiter.ts";
+import { createLimiter, type Limiter } from "../../../../src/limiter.ts";
+import { farIsolate } from "../../place/far-store.ts";
 
 /** In the middle of a bucket: an isolate knows the clock of the store to a few milliseconds. */
 const NOW_MS = 1_700_000_045_000;
@@ -30,56 +29,36 @@ const flight: PolicyInput = {
 type Fault = "known" | "lost" | "ran" | "late";
 
 function setUp(...policies: PolicyInput[]) {
-  const memory = memoryStore();
-  let fault: Fault | undefined;
-  let calls = 0;
-  let arrive = () => {};
-  const link: Store = {
-    ...memory,
-    kind: "redis",
-    async take(request) {
-      calls++;
-      if (fault === "known") throw new StoreError("NETWORK", "READONLY");
-      if (fault === "lost") throw new StoreError("TIMEOUT");
-      const reply = await memory.take(request);
-      if (fault === undefined) return reply;
-      const answer = new Promise<TakeReply>((resolve) => {
-        arrive = () => resolve(reply);
-      });
-      if (fault === "ran") throw new StoreError("TIMEOUT");
-      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => false) });
-    },
-  };
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-  const limiter = createLimiter({ policies, store: withIsolate(link), onDecision() {} });
+  const { state, limiter, memory, take, background } = farIsolate(policies);
+  const itself = createLimiter({ policies, store: memory });
+  const late = Promise.withResolvers<void>();
   const names = policies.map(({ name }) => ({ policy: name }));
-  const look = async (at: { peek: typeof limiter.peek }) => {
+  const fail = (by?: Fault) => {
+    state.flags.length = 0;
+    state.failure = by && (by === "known" ? new StoreError("NETWORK", "READONLY") : new StoreError("TIMEOUT"));
+    state.runsFirst = by === "ran" || by === "late";
+    state.arrives = by === "late" ? late.promise : undefined;
+  };
+  const look = async (at: Pick<Limiter, "peek">) => {
     const { limits } = await at.peek(names);
     return Object.fromEntries(limits.map(({ limit, remaining }) => [limit.id, remaining]));
   };
   return {
     limiter,
-    fail: (by?: Fault) => {
-      fault = by;
-      calls = 0;
-    },
-    arrive: () => arrive(),
-    calls: () => calls,
+    fail,
+    arrive: late.resolve,
+    calls: () => state.flags.length,
     reserve: (cost: number) => limiter.reserve(names, { cost, background }),
     /** Another request, after which debts and slots are told to the store. It costs nothing. */
-    async tell() {
-      await limiter.take(names, { cost: 0, background });
-      await Promise.all(works);
-    },
-    /** What is left at the store, as another isolate sees it. */
-    atStore: () => look(createLimiter({ policies, store: memory })),
+    tell: () => take(0),
+    /** What is left at the store. */
+    atStore: () => look(itself),
     /** What is left by the isolate's own counters. */
     async here() {
-      const before = fault;
-      fault = "known";
+      const before = { ...state };
+      fail("known");
       const left = await look(limiter);
-      fault = before;
+      Object.assign(state, before);
       return left;
     },
   };
@@ -128,14 +107,6 @@ it.each<[what: string, outage: Outage]>([
     await isolate.tell();
     expect(await isolate.atStore()).toEqual({ tokens: after });
   }
-});
-
-it("a policy with deny reserves nothing", async () => {
-  const { reserve, fail } = setUp(tokens({ onStoreFailure: "deny" }));
-  fail("known");
-  const reservation = await reserve(100);
-  expect([reservation.decision.unavailable, reservation.reserved]).toEqual([true, {}]);
-  await reservation.settle(100);
 });
 
 it.each([
@@ -196,42 +167,6 @@ it.each([
   expect((await here()).flight).toBe(2);
 });
 
-it("units of a key that was reset meanwhile are not given back", async () => {
-  const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
-  const reservation = await reserve(100);
-  fail("known");
-  await reservation.settle(20);
-  fail();
-  await limiter.reset("tokens");
-  await limiter.take("tokens", { cost: 100 });
-  await tell();
-  expect(await atStore()).toEqual({ tokens: 900 });
-});
-
-it("settling makes one call, also of units and slots while nobody knows whether it runs", async () => {
-  const { reserve, fail, calls } = setUp(tokens(), flight);
-  const reservation = await reserve(100);
-  fail("lost");
-  await reservation.settle({ tokens: 400 });
-  expect(calls()).toBe(1);
-});
-
-it("outlives two outages: reserved in the first, extended between them, settled in the second", async () => {
-  const { reserve, fail, here, atStore, tell } = setUp(tokens());
-  fail("known");
-  const reservation = await reserve(100);
-  fail();
-  await tell();
-  expect((await reservation.extend({ tokens: 50 })).source).toBe("redis");
-  expect(await atStore()).toEqual({ tokens: 850 });
-  fail("known");
-  await reservation.settle(200);
-  expect(await here()).toEqual({ tokens: 800 });
-  fail();
-  await tell();
-  expect(await atStore()).toEqual({ tokens: 800 });
-});
-
 it("is extended by the isolate's own counters while the store is away", async () => {
   const { reserve, fail, here, atStore, tell } = setUp(tokens());
   const reservation = await reserve(400);
@@ -260,13 +195,4 @@ it("a store of one's own that fails rejects nothing", async () => {
   const here = await limiter.reserve("tokens", { cost: 300 });
   await here.settle(20);
   expect((await limiter.peek("tokens")).remaining).toBe(980);
-});
-
-it("a refusal that was remembered is forgotten when units come back", async () => {
-  const { limiter, reserve } = setUp(tokens());
-  const reservation = await reserve(1_000);
-  expect((await limiter.take("tokens")).allowed).toBe(false);
-  expect((await limiter.take("tokens")).source).toBe("cache");
-  await reservation.settle(999);
-  expect(await limiter.take("tokens")).toMatchObject({ allowed: true, source: "redis" });
 });

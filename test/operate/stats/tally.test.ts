@@ -1,8 +1,10 @@
-// Sums by series and minute: bounded, and always complete.
+// Sums by series and minute, and the clients with most refusals: bounded, and always complete.
 
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { MinuteCounts } from "../../../src/operate/stats/batch.ts";
-import { Minutes, Tally } from "../../../src/operate/stats/tally.ts";
+import { Minutes, Tally, TopClients } from "../../../src/operate/stats/tally.ts";
+import { draws } from "../../support/cases/draws.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -65,20 +67,6 @@ it("names no more regions from 1,000 series on, and still every policy, limit an
   });
 });
 
-it("gives each count once", () => {
-  const minutes = new Minutes();
-  expect(minutes.isEmpty()).toBe(true);
-  minutes.at(0).add(["fallback", "api"], 1);
-  minutes.at(MINUTE_MS - 1).add(["fallback", "api"], 1);
-  minutes.at(MINUTE_MS).add(["fallback", "api"], 1);
-  expect(minutes.isEmpty()).toBe(false);
-  expect(minutes.take().map(({ minute, sums }) => [minute, sums])).toEqual([
-    [0, { "fallback\tapi": 2 }],
-    [1, { "fallback\tapi": 1 }],
-  ]);
-  expect([minutes.isEmpty(), minutes.take()]).toEqual([true, []]);
-});
-
 it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {
   const minutes = new Minutes();
   for (let minute = 0; minute < 1_440; minute++) {
@@ -99,4 +87,37 @@ it("keeps what was counted when the clock is set back", () => {
   const minutes = new Minutes();
   for (const minute of [5, 4, 5, 4]) minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
   expect(sumOf("fallback", minutes.take())).toBe(4);
+});
+
+it("counts clients exactly while there are at most 64 clients, the most refused first", () => {
+  const top = new TopClients();
+  for (let client = 1; client <= 64; client++) for (let i = 0; i < client; i++) top.add(`c${client}`);
+  expect(top.list()).toEqual(Array.from({ length: 64 }, (_, i) => [`c${64 - i}`, 64 - i, 0]));
+});
+
+it("names the bounds of the true count of each client, and every client above 1/64 of all refusals", () => {
+  const refusals = fc.array(fc.tuple(fc.nat(120), fc.integer({ min: 1, max: 9 })), { maxLength: 400, size: "max" });
+  fc.assert(
+    fc.property(refusals, (all) => {
+      const top = new TopClients();
+      const truth = new Map<string, number>();
+      let sum = 0;
+      for (const [client, refused] of all) {
+        top.add(`c${client}`, refused);
+        truth.set(`c${client}`, (truth.get(`c${client}`) ?? 0) + refused);
+        sum += refused;
+      }
+      const list = top.list();
+      expect(list.length).toBe(Math.min(64, truth.size));
+      expect(list.reduce((total, [, refused]) => total + refused, 0)).toBe(sum);
+      for (const [key, refused, excess] of list) {
+        expect(truth.get(key)!).toBeLessThanOrEqual(refused);
+        expect(truth.get(key)!).toBeGreaterThanOrEqual(refused - excess);
+      }
+      const listed = new Set(list.map(([key]) => key));
+      for (const [key, refused] of truth) if (refused > sum / 64) expect(listed).toContain(key);
+    }),
+    // To find a smaller case takes minutes.
+    { ...draws(100), endOnFailure: true },
+  );
 });
