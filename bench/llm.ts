@@ -27,6 +27,8 @@ function events(make: (text: string) => string, last: string): string[] {
   return [...all, last];
 }
 
+/** The events of OpenAI's responses count themselves: no two begin alike. */
+let sequence = 0;
 const CHAT_USAGE = { prompt_tokens: 9, completion_tokens: 7, total_tokens: 16 };
 const RESPONSE_USAGE = { input_tokens: 9, output_tokens: 7, total_tokens: 16 };
 const chunk = (choices: unknown, usage: unknown) => {
@@ -43,7 +45,7 @@ const CASES: Readonly<Record<string, readonly string[]>> = {
   "responses, stream": events(
     (delta) =>
       event(
-        { type: "response.output_text.delta", sequence_number: 7, item_id: "msg_68", output_index: 0, delta },
+        { type: "response.output_text.delta", sequence_number: sequence++, item_id: "msg_68", output_index: 0, delta },
         "response.output_text.delta",
       ),
     event({ type: "response.completed", response: { usage: RESPONSE_USAGE } }, "response.completed"),

@@ -58,7 +58,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   plan: { meaning: "Where a request says which plan its client is on" },
   consistency: {
     meaning:
-      "`strict`: the store decides each request. `leased`: a process reserves part of the limit. `shared`: no request waits, and the limit is nearly exact. [Which one?](consistency.md#which-one)",
+      "`strict`: the store decides each request. `leased`: a process reserves part of the limit. `shared`: no request waits for the store's decision, and the limit is nearly exact. [Which one?](consistency.md#which-one)",
   },
   sync: {
     meaning:

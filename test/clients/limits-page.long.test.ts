@@ -113,8 +113,8 @@ it("says in dollars what is spent or reserved, when a month begins, and when the
     await page.getByRole("button", { name: "Check" }).click();
   };
   for (const [used, text] of [
-    [3.6, "$3.60 of $5 spent or reserved, $1.40 left"],
-    [5, "all of $5 spent or reserved, nothing left"],
+    [3.6, "$1.40 of $5 left, $3.60 spent or reserved"],
+    [5, "$0 of $5 left, $5 spent or reserved"],
   ] as const) {
     await check({ used, remaining: 5 - used, growsAfterMs: 12_000, resetAfterMs: 12_000 });
     await expect.poll(() => line.innerText(), SOON).toBe(`${name}: ${text}`);
@@ -129,6 +129,8 @@ it("says in dollars what is spent or reserved, when a month begins, and when the
   const before = more();
   await check({ used: 5, remaining: 0, growsAfterMs });
   await expect.poll(async () => [before, more()].includes(await when.innerText()), SOON).toBe(true);
+  await check({ used: 5, remaining: 0, growsAfterMs, resetAfterMs: growsAfterMs });
+  await expect.poll(() => when.innerText(), SOON).toMatch(/^resets on \d+ \w+ at \d\d:\d\d GMT\+5:30$/);
   for (const [width, colorScheme] of firstOf(themes)) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });

@@ -8,7 +8,7 @@ import { launchChromium } from "../clients/browser.ts";
 import { sampleOf } from "../features/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { type FakeGateway, type FakeOptions, TOKEN } from "./fake-gateway.ts";
-import { gatewayOf, open, PATIENTLY } from "./open.ts";
+import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";
 import { elsewhere, lookUp, newPage, type Opened, press, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
@@ -559,6 +559,68 @@ it("shows on the page of a policy what is left, if everybody counts as one clien
   await show(page, "#/policies/team");
   await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
   expect(await page.getByRole("region", { name: "Everybody together" }).count()).toBe(0);
+});
+
+const DAILY = {
+  meter: { unit: "usd", prices: { default: { input: 1, output: 10 } } },
+  limits: [{ algorithm: "fixed-window", limit: 5, window: "1d" }],
+};
+
+it("tells what a metered policy has spent, how fast, and when the rest will be spent at this rate", async () => {
+  const meter = { ...DAILY.meter, unmetered: { cost: 1 } };
+  const user = { name: "plan", key: ["header:x-user"], ...DAILY, meter };
+  const gateway = await gatewayOf({ policies: [user, { name: "credits", key: "global", ...DAILY }] });
+  let spent = 0;
+  gateway.change = (stats) => {
+    const at = stats.points.at(-1)!.at;
+    const settled = { at, policy: "credits", paidFor: "credits", model: "gpt-5", count: spent * 100_000 };
+    return { ...stats, settled: [settled] };
+  };
+  const { page, complaints } = await openSignedIn(gateway);
+  await answerCounts(page, "(credits|plan)", { remaining: 3.2, resetAfterMs: 18 * 3_600_000 });
+  const bar = page.getByRole("region", { name: "Everybody together" }).locator(".limit");
+  const text = async () => `${await page.locator("p.spent").innerText()} ${await bar.locator(".when").innerText()}`;
+  await show(page, "#/policies/credits");
+  // The counts of an hour that has nearly a minute to go are of 59 to 60 minutes.
+  for (const [dollars, says] of [
+    [
+      0,
+      /^\$0 spent in the last hour, in all regions: \$0 an hour\. .* rate of the last hour, which is 0, the rest will not/,
+    ],
+    [
+      0.1,
+      /^\$0\.10 spent .*: \$0\.10 an hour\. .*18 h\. At the rate of the last hour, it resets before the rest is spent\.$/,
+    ],
+    [1.05, /^\$1\.05 spent .*: \$1\.0\d an hour\. .* last hour, the rest will be spent in about 3 h\.$/],
+  ] as const) {
+    spent = dollars;
+    await seeAgain(page);
+    await expect.poll(text, PATIENTLY).toMatch(says);
+  }
+  for (const width of [1_440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await picture(page, `spent-${width}`);
+  }
+  expect(await violations(page)).toEqual([]);
+  await show(page, "#/policies/plan");
+  await expect
+    .poll(() => page.locator("p.spent").innerText(), PATIENTLY)
+    .toMatch(/^\$0 spent in the last hour, .* What requests cost that nobody can meter is not in it\.$/);
+  await show(page, "#/clients");
+  await page.getByLabel("Kind of key").selectOption("header:x-user");
+  await page.locator("main form input").fill("ann");
+  await page.getByRole("button", { name: "Look up" }).click();
+  const when = page.getByRole("region", { name: "plan: ann" }).locator(".when");
+  expect(await when.innerText()).toBe(
+    "$1.80 spent or reserved. Full again in 18 h. At the rate since its window began, 6 h ago, the rest will be spent in about 11 h.",
+  );
+  for (const width of [1_440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await picture(page, `spent-client-${width}`);
+  }
+  await page.setViewportSize({ width: 1_440, height: 900 });
+  expect(complaints).toEqual([]);
 });
 
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {

@@ -2,9 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
+import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { decideLimit } from "../../src/kernel/core/decision.ts";
 import { ENFORCED, Flag, take } from "../../src/kernel/core/take.ts";
@@ -12,6 +13,8 @@ import { quotaOf } from "../../src/kernel/http/quota.ts";
 import { describeLimits, FIELDS } from "../../src/operate/limits-page/document.ts";
 import { contentSecurityPolicy, renderPage, sampleRequest } from "../../src/operate/limits-page/page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
+
+afterEach(() => void vi.unstubAllGlobals());
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
 const isValid = new Ajv({ strict: true, allErrors: true }).compile(schema);
@@ -173,6 +176,25 @@ describe("the document", () => {
       expect(text).toContain("a request costs the price of the tokens that it uses");
       expect(text).not.toMatch(/costs 1 unit|prices/);
     }
+  });
+
+  it("tells a client what it has left in dollars, and where to ask", async () => {
+    const [, usd] = METERED;
+    const policy = { ...usd, meter: { ...usd!.meter, unmetered: { cost: 3.60001 } } };
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const gateway = createGateway({ POLICIES: [...POLICIES, policy] });
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const headers = { "CF-Connecting-IP": "192.0.2.1", "Content-Type": "application/json" };
+      return await gateway.fetch(new Request(`https://gate.example${path}`, { ...init, headers }));
+    };
+    await ask("/v1/images/generations", { method: "POST", body: "{}" });
+    const { limits } = (await (await ask("/.headgate/limits/me")).json()) as { limits: object[] };
+    expect(limits[0]).not.toHaveProperty("remainingUsd");
+    const left = { remaining: 8.89999, remainingUsd: 8.89999, used: 3.60001, quota: 12.5 };
+    expect(limits[1]).toMatchObject({ policy: "usd", unit: "usd", ...left, resetAfterMs: expect.any(Number) });
+    const says = "GET /.headgate/limits/me says how many dollars you have left, and when they reset.";
+    const document = documentOf({ POLICIES: METERED });
+    for (const text of [limitsMarkdown(document), renderPage(document)]) expect(text.split(says)).toHaveLength(2);
   });
 
   it("tells on which day and in which zone a calendar's periods begin", () => {

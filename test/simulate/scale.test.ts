@@ -116,7 +116,7 @@ it("what the page says in short is what the rows show", () => {
   served("`leased`, `token-bucket` of 60 s, 300 processes, one object", bucket);
   const ofHalf = ROWS.filter(({ mode, demand }) => mode === "leased" && demand < 1);
   const least = (rows: readonly Scenario[]) => Math.floor(100 * Math.min(...rows.map((row) => kept(row).used)));
-  said(`At half of the limit, at least ${least(ofHalf)} % of the requests were still admitted under \`leased\``);
+  said(`While traffic used half of the limit, \`leased\` still admitted at least ${least(ofHalf)} % of the requests`);
   for (const alone of rowsOf("leased", ({ isolates }) => isolates === 300)) {
     said(`${Math.round(100 * kept(alone).fallback)} % of the requests were decided without the store`);
   }

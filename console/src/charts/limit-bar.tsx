@@ -1,8 +1,10 @@
 /** What a client has left of a limit. */
 
 import { useMemo } from "preact/hooks";
-import { type MeterUnit, now } from "../api.ts";
+import { type Limit, type MeterUnit, now } from "../api.ts";
+import { outlookOf, rateSince, type SpendingRate, windowStartMs } from "../data/spending.ts";
 import { amount, duration } from "../parts/numbers.ts";
+import { outlookText } from "../parts/spending.ts";
 import { OnDay } from "../parts/time.tsx";
 
 interface LimitBarProps {
@@ -12,9 +14,13 @@ interface LimitBarProps {
   readonly remaining: number;
   readonly resetAfterMs: number;
   readonly unit?: MeterUnit;
+  /** The limit of the policy. Absent: it is not known. */
+  readonly inForce: Limit | undefined;
+  /** How fast it is spent. Absent: as since its window began. */
+  readonly rate?: SpendingRate | undefined;
 }
 
-export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitBarProps) {
+export function LimitBar({ id, capacity, remaining, resetAfterMs, unit, inForce, rate }: LimitBarProps) {
   const used = Math.max(0, capacity - remaining);
   // The wait is from the answer on, not from the last drawing.
   const asNewAt = useMemo(() => now() + resetAfterMs, [resetAfterMs]);
@@ -49,7 +55,38 @@ export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitB
         ) : (
           "Nothing is counted."
         )}
+        {unit && inForce && used > 0 && remaining > 0 && (
+          <Expected {...{ limit: inForce, left: remaining, used, resetAfterMs, endsAtMs: asNewAt, rate }} />
+        )}
       </span>
     </li>
+  );
+}
+
+interface ExpectedProps {
+  readonly limit: Limit;
+  readonly left: number;
+  readonly used: number;
+  readonly resetAfterMs: number;
+  readonly endsAtMs: number;
+  readonly rate: SpendingRate | undefined;
+}
+
+/** When the limit will be spent. Nothing for a limit whose units come back one by one. */
+function Expected({ limit, left, used, resetAfterMs, endsAtMs, rate }: ExpectedProps) {
+  const startsAtMs = windowStartMs(limit, endsAtMs);
+  if (startsAtMs === undefined) return null;
+  const atMs = endsAtMs - resetAfterMs;
+  // The counts of a policy are of all regions together.
+  const measured = limit.scope === "region" ? undefined : rate;
+  const own = measured ?? rateSince(startsAtMs, atMs, used);
+  const outlook = outlookOf(left, resetAfterMs, own);
+  const afterMs = outlook.is === "spent" ? outlook.afterMs : 0;
+  return (
+    <>
+      {" "}
+      {outlookText(outlook, own)}
+      <OnDay ms={atMs + afterMs} afterMs={afterMs} />.
+    </>
   );
 }

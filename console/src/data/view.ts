@@ -20,6 +20,8 @@ export interface View {
     readonly span: Span;
     readonly grid: Grid;
     readonly points: readonly StatsPoint[];
+    /** How many of its seconds are counted. */
+    readonly seconds: number;
   };
   /** Of tiles and tables. */
   readonly numbers: {
@@ -45,11 +47,17 @@ export function useView(): View | undefined {
   const span = chosen ?? whole;
   const ofRegion = (points: readonly StatsPoint[]) =>
     only === undefined ? points : points.filter((point) => point.region === only);
+  const first = history.points.reduce((least, point) => Math.min(least, msOf(point)), Number.POSITIVE_INFINITY);
   const chart = {
     stats: history,
     span,
     grid: gridOf(span, pointMs),
     points: within(ofRegion(history.points), span),
+    seconds: coveredSeconds(
+      { ...span, toMs: Math.min(span.toMs, at) },
+      history,
+      history.points.length > 0 ? first : undefined,
+    ),
   };
   const ofNumbers = chosen ? history : recent;
   const numbersSpan = chosen ?? {
@@ -57,7 +65,6 @@ export function useView(): View | undefined {
     toMs: at + MINUTE_MS,
   };
   const points = within(ofRegion(ofNumbers.points), numbersSpan);
-  const first = history.points.reduce((least, point) => Math.min(least, msOf(point)), Number.POSITIVE_INFINITY);
   return {
     state,
     chart,

@@ -1,7 +1,7 @@
 /** A client under one policy: what it has left, what the live document says of it, and what can be done. */
 
 import { fieldsOf } from "../../../src/features/live/fields.ts";
-import type { CountsAnswer, PolicyAnswer } from "../api.ts";
+import type { CountsAnswer, Limit, PolicyAnswer } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
@@ -20,8 +20,12 @@ interface ClientCardProps {
 
 /** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
 export function capacityOf({ id, limit }: CountsAnswer["limits"][number], policy: PolicyAnswer | undefined): number {
-  const inForce = policy?.limits.find((one) => one.id === id);
+  const inForce = limitNamed(id, policy);
   return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
+}
+
+export function limitNamed(id: string, policy: PolicyAnswer | undefined): Limit | undefined {
+  return policy?.limits.find((one) => one.id === id);
 }
 
 export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
@@ -48,7 +52,12 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
       ) : (
         <ul class="limits">
           {limits.map((limit) => (
-            <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, known)} />
+            <LimitBar
+              key={limit.id}
+              {...limit}
+              capacity={capacityOf(limit, known)}
+              inForce={limitNamed(limit.id, known)}
+            />
           ))}
         </ul>
       )}

@@ -15,6 +15,7 @@ import { EditPolicy } from "./edit-policy.tsx";
 import { Models } from "./models.tsx";
 import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
+import { Spent } from "./spent.tsx";
 import { TimeChoice } from "./time-choice.tsx";
 import { Together } from "./together.tsx";
 import { Traffic } from "./traffic.tsx";
@@ -48,8 +49,9 @@ export function PolicyPage({ name }: { name: string }) {
           </>
         )}
       </p>
+      <Spent policy={policy} view={view} />
       <Limits policy={policy} view={view} />
-      <Together key={name} policy={policy} />
+      <Together key={name} policy={policy} view={view} />
       <Edit policy={policy} view={view} />
       {view ? <Numbers policy={policy} view={view} /> : <Waiting />}
       <NoStats />

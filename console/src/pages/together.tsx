@@ -3,14 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type CountsAnswer, type PolicyAnswer } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
+import type { View } from "../data/view.ts";
 import { Failed } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
-import { capacityOf } from "./client-card.tsx";
+import { capacityOf, limitNamed } from "./client-card.tsx";
+import { rateOf } from "./spent.tsx";
 
 const GLOBAL = "global";
 
 /** Nothing for a policy that tells clients apart. It looks when it is opened, and once a minute with the policies. */
-export function Together({ policy }: { policy: PolicyAnswer }) {
+export function Together({ policy, view }: { policy: PolicyAnswer; view: View | undefined }) {
   const [found, setFound] = useState<CountsAnswer | { readonly error: unknown }>();
   const [atMs, setAtMs] = useState(0);
   const [turn, setTurn] = useState(0);
@@ -32,6 +34,7 @@ export function Together({ policy }: { policy: PolicyAnswer }) {
   }, [policy, turn]);
 
   if (!isOne || !found) return null;
+  const rate = rateOf(policy, view);
   return (
     <section class="card" aria-label="Everybody together">
       <h2>Everybody together</h2>
@@ -40,7 +43,13 @@ export function Together({ policy }: { policy: PolicyAnswer }) {
       ) : (
         <ul class="limits">
           {found.limits.map((limit) => (
-            <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, policy)} />
+            <LimitBar
+              key={limit.id}
+              {...limit}
+              capacity={capacityOf(limit, policy)}
+              inForce={limitNamed(limit.id, policy)}
+              rate={rate}
+            />
           ))}
         </ul>
       )}

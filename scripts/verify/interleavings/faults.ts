@@ -193,7 +193,7 @@ export const FAULTS: readonly Planted[] = [
     name: "units are returned to no one: a background ends before the units are due",
     mode: LEASED_PLAIN,
     file: "features/leases/return-units.ts",
-    was: "await Promise.all(unused.map((one) => returnToStore(place, name, one)));",
+    was: "await Promise.all(unused.map((one) => returnToStore(place, name, one, returning)));",
     is: "",
   },
   {

@@ -153,6 +153,9 @@ const USED = {
   usd: "the price of the tokens that it uses",
 };
 
+/** The fields of answers tell units of 10 micro-dollars. */
+const LEFT = ". GET /.headgate/limits/me says how many dollars you have left, and when they reset";
+
 /** How much tokens count, if not all count 1. */
 function weightsIn({ weights }: Meter): string {
   if (!weights) return "";
@@ -166,5 +169,5 @@ export const meterWords = {
     const used = `${USED[meter.unit]}${weightsIn(meter)}`;
     return { meter: { unit: meter.unit, meaning: `${used}, estimated before the answer and corrected after it` } };
   },
-  say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}` }),
+  say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}${meter.unit === "usd" ? LEFT : ""}` }),
 } as const satisfies ClientWords;

@@ -18,6 +18,10 @@ export interface LimitAnswer {
   readonly limit: number;
   /** For people, after the number: `per 1m`. */
   readonly per: string;
+  readonly window?: string;
+  readonly zone?: string;
+  readonly weekStart?: string;
+  readonly monthDay?: number;
   readonly burst?: number;
   readonly buckets?: number;
   readonly oldest?: string;

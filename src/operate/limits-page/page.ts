@@ -210,9 +210,9 @@ const show=async()=>{clearTimeout(t);const mine=++n;let wait=5;if(!document.hidd
 if(!r.ok){wait=+r.headers.get("Retry-After")||wait;throw b.detail}
 while(l.children.length>b.limits.length)l.lastChild.remove();
 b.limits.forEach((x,i)=>{let li=l.children[i];if(!li){li=document.createElement("li");li.append(...["span","small","meter"].map(n=>document.createElement(n)));li.children[1].ariaLive="off";l.append(li)}
-const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;q=u(x.quota)+(x.unit=="tokens"?" tokens":""),k=u(x.remaining)+" left",g=x.growsAfterMs,d=g>864e5;
-set(s,x.id+": "+(!x.used?u(x.remaining)+" of "+q+" left":!x.remaining?"all of "+q+" spent or reserved, nothing left":u(x.used)+" of "+q+" spent or reserved, "+k));
-set(w,x.used&&g>6e4&&g==x.resetAfterMs?"until "+new Date(Math.round((Date.now()+g)/6e4)*6e4).toLocaleString([],{...d&&{day:"numeric",month:"long"},hour:"2-digit",minute:"2-digit",timeZoneName:"short"}):d?"more on "+new Date(Date.now()+g).toLocaleString([],{dateStyle:"medium",timeStyle:"short"}):g?"more in "+Math.ceil(g/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
+const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String,q=u(x.quota)+(x.unit=="tokens"?" tokens":""),g=x.growsAfterMs,d=g>864e5;
+set(s,x.id+": "+u(x.remaining)+" of "+q+" left"+(x.used?", "+u(x.used)+" spent or reserved":""));
+set(w,x.used&&g>6e4&&g==x.resetAfterMs?"resets "+(d?"on ":"at ")+new Date(Math.round((Date.now()+g)/6e4)*6e4).toLocaleString([],{...d&&{day:"numeric",month:"long"},hour:"2-digit",minute:"2-digit",timeZoneName:"short"}):d?"more on "+new Date(Date.now()+g).toLocaleString([],{dateStyle:"medium",timeStyle:"short"}):g?"more in "+Math.ceil(g/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
 set(e,b.limits.length?"":"No limit applies to this request.")}catch(x){set(e,String(x))}
 t=setTimeout(show,wait*1e3)};
 f.hidden=false;f.onsubmit=x=>{x.preventDefault();show()};f.onchange=document.onvisibilitychange=show;show()`;

@@ -128,6 +128,7 @@ export function serveRemaining({ limiter, looks, addressOf, ...answering }: Rema
       // What is spent and what is reserved, in one number.
       used: limit.unit && toWritten(quotaOf(limit).quota - remaining, limit.unit),
       remaining: toWritten(remaining, limit.unit),
+      remainingUsd: limit.unit === "usd" ? toWritten(remaining, limit.unit) : undefined,
       quota: toWritten(quotaOf(limit).quota, limit.unit),
       // Under a meter the cost is known only after the answer.
       cost: policy.meter ? undefined : all.find((one) => one.policy.name === policy.name)!.cost,

@@ -21,7 +21,11 @@ const MODEL = "gen_ai_response_model";
  */
 export const METRICS: readonly Metric[] = [
   metric("decisions", ["policy", "region", "outcome", "source"], "Requests, once for each policy that matched."),
-  metric("units", ["policy", "outcome"], "Units that these requests asked for. Repeats (once) add nothing."),
+  metric(
+    "units",
+    ["policy", "outcome"],
+    "Units that these requests asked for. Repeated requests under once add nothing.",
+  ),
   metric("overflow", ["policy", "paid_by"], "Requests of a policy that its overflow paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
   metric(

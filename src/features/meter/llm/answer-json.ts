@@ -1,11 +1,10 @@
 /** The JSON of an answer, byte by byte: what of it is text, and the numbers that it states. */
 
+import { LONGEST_NAME } from "./format.ts";
 import * as k from "./kinds.ts";
 import { bytesOfUnit } from "./tokens.ts";
 import { FIELD_NAMES, FIELDS, type Stated } from "./usage.ts";
 
-/** Characters of a string that are kept, about: names of models, tiers and tools. */
-const LONGEST_KEPT = 100;
 /** Characters of a number: more would be no number of tokens. */
 const LONGEST_NUMBER = 24;
 /** Names of tools that are counted. */
@@ -26,6 +25,7 @@ function makeTables() {
     lists: kindsBy(k.LISTS),
     inside: kindsBy(k.INSIDE),
     counted: kindsBy(k.COUNTED_STRINGS.map((want) => [want, 1])),
+    itemBegins: hashOf(k.EVENT, "response.output_item.added"),
   };
 }
 
@@ -49,20 +49,22 @@ function stopsOf(chars: string): Uint8Array {
 /** One step of a hash, which has 30 bits: larger numbers would be slower. */
 const add = (hash: number, c: number) => (Math.imul(hash, 31) + c) & 0x3fffffff;
 
+function hashOf(kind: number, name: string): number {
+  let hash = kind;
+  for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
+  return hash;
+}
+
 /** By a hash of an object's kind and a name in it: the kind of the object times `KINDS`, plus that of the value. */
 function makeMembers(): ReadonlyMap<number, number> {
   const members = new Map<number, number>();
 
   function define(object: number, kind: number, names: string): void {
-    for (const name of names.split(" ")) {
-      let hash = object;
-      for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
-      members.set(hash, object * KINDS + kind);
-    }
+    for (const name of names.split(" ")) members.set(hashOf(object, name), object * KINDS + kind);
   }
 
   const texts =
-    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts";
+    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts outputText";
   for (const object of [k.IN_TEXT, k.CHOICE, k.ITEM]) define(object, k.TEXT, texts);
   // Anthropic and Gemini; Ollama; Llama, Mistral and Titan on Bedrock.
   define(k.ROOT, k.TEXT, "content candidates thinking generation outputs results outputText");
@@ -84,25 +86,50 @@ function makeMembers(): ReadonlyMap<number, number> {
   }
   for (const object of [k.CHOICE, k.HOLDER]) define(object, k.USAGE, "usage");
   for (const object of [k.ROOT, k.RESPONSE, k.USAGE]) define(object, k.TIER, "service_tier");
-  for (const object of [k.ROOT, k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
+  // Bedrock's converse.
+  define(k.ROOT, k.TIERED, "serviceTier");
+  define(k.TIERED, k.TIER, "type");
+  define(k.ROOT, k.EVENT, "type");
+  for (const object of [k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
   for (const object of [k.USAGE, k.ITERATION]) {
     define(object, k.DETAILS, "prompt_tokens_details input_tokens_details cache_creation billed_units");
   }
   define(k.USAGE, k.ITERATIONS, "iterations");
   define(k.USAGE, k.SPARE, "tokens");
   define(k.USAGE, k.TOOL_USE, "server_tool_use");
+  define(k.USAGE, k.WRITES, "cacheDetails");
+  define(k.WRITE, k.TTL, "ttl");
   FIELDS.forEach((field, i) => {
     for (const object of [k.USAGE, k.DETAILS, k.ITERATION, k.SPARE]) define(object, k.FIELD + i, FIELD_NAMES[field]);
   });
   // Llama on Bedrock, Titan, and Ollama.
-  const [prompt, output] = [k.FIELD + FIELDS.indexOf("prompt"), k.FIELD + FIELDS.indexOf("output")];
-  define(k.ROOT, prompt, "prompt_token_count prompt_eval_count inputTextTokenCount");
-  define(k.ROOT, output, "generation_token_count eval_count");
+  define(k.ROOT, k.FIELD + indexOf("prompt"), "prompt_token_count prompt_eval_count inputTextTokenCount");
+  define(k.ROOT, k.FIELD + indexOf("output"), "generation_token_count eval_count");
+  define(k.WRITE, k.FIELD + indexOf("input"), "inputTokens");
   return members;
 }
 
-/** By position. Absent: not stated. */
+/** By position in `FIELDS`. Absent: not stated. */
 type Numbers = (number | undefined)[];
+
+const indexOf = (field: keyof Stated) => FIELDS.indexOf(field);
+
+/** Whether the numbers in an object of this kind are kept apart until it ends. */
+function isPart(kind: number): boolean {
+  return kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE || kind === k.WRITE;
+}
+
+/** A name as a provider has written it. @param json the bytes between the quotes, a character each. */
+function nameOf(json: string): string {
+  if (!/[\\\x80-\xff]/.test(json)) return json;
+  try {
+    const bytes = Uint8Array.from(json, (c) => c.charCodeAt(0));
+    return JSON.parse(`"${new TextDecoder().decode(bytes)}"`) as string;
+  } catch {
+    // It is cut in an escape, or none.
+    return json;
+  }
+}
 
 function keepLargest(kept: Numbers, more: Numbers): void {
   for (const i of more.keys()) {
@@ -111,10 +138,9 @@ function keepLargest(kept: Numbers, more: Numbers): void {
   }
 }
 
-/** How Anthropic names the number of a tool's calls, and OpenAI an item that is one and the event that begins it. */
+/** How Anthropic names the number of a tool's calls, and OpenAI an item that is one. */
 const REQUESTS = "_requests";
 const CALL = "_call";
-const ITEM_BEGINS = "response.output_item.added";
 
 export class AnswerJson {
   /** Of the text so far. */
@@ -147,8 +173,10 @@ export class AnswerJson {
   #spare: Numbers = [];
   /** Those of its part that is being read. */
   #part: Numbers = [];
-  /** The type of the event, and the calls in it and in all events that begin an item. */
-  #event = "";
+  /** How long the part of a cache is kept that is being read. */
+  #ttl = "";
+  /** The hash of the event's type, and the calls in the event and in all events that begin an item. */
+  #event = 0;
   readonly #inEvent = new Map<string, number>();
   readonly #begun = new Map<string, number>();
   // Events of a stream begin alike: how the last one began, up to its first text, and the kinds that are open there.
@@ -156,7 +184,7 @@ export class AnswerJson {
   // have ids.
   #start = new Uint8Array();
   #startKinds = this.#start;
-  #startEvent = "";
+  #startEvent = 0;
   #misses = 0;
 
   /** @param isStream whether the answer is a stream of events, each with JSON of its own. */
@@ -169,9 +197,9 @@ export class AnswerJson {
   /** What follows is another text. */
   begin(): void {
     this.#at = k.OUTSIDE;
-    this.#depth = this.#escaped = this.#hash = 0;
+    this.#depth = this.#escaped = this.#hash = this.#event = 0;
     this.#wanted = k.ROOT;
-    this.#event = "";
+    this.#number = "";
     this.#inEvent.clear();
   }
 
@@ -236,6 +264,10 @@ export class AnswerJson {
     const [part, fields] = [this.#part, this.#fields];
     this.#part = fields;
     if (kind === k.ITERATION) for (const i of part.keys()) this.#sums[i] = (this.#sums[i] ?? 0) + (part[i] ?? 0);
+    if (kind === k.WRITE) {
+      const i = indexOf(this.#ttl === "1h" ? "created1h" : "created5m");
+      fields[i] = (fields[i] ?? 0) + (part[indexOf("input")] ?? 0);
+    }
     if (kind !== k.USAGE) return;
     keepLargest(fields, this.#sums);
     for (const i of this.#spare.keys()) fields[i] ??= this.#spare[i];
@@ -255,31 +287,30 @@ export class AnswerJson {
       return;
     }
     const i = want - k.FIELD;
-    if (kind === k.ROOT) {
-      this.#stated[i] = Math.max(count, this.#stated[i] ?? 0);
-      this.isStated = true;
-    } else {
-      this.#part[i] = count;
-    }
+    const numbers = kind === k.ROOT ? this.#stated : this.#part;
+    numbers[i] = Math.max(count, numbers[i] ?? 0);
+    this.isStated ||= kind === k.ROOT;
   }
 
-  #keep(bytes: Uint8Array): void {
-    if (this.#kept.length < LONGEST_KEPT) this.#kept += String.fromCharCode(...bytes.subarray(0, LONGEST_KEPT));
+  /** One by one: a copy and a call with all of them would take three times as long. */
+  #keep(chunk: Uint8Array, from: number, to: number): void {
+    const end = Math.min(to, from + LONGEST_NAME - this.#kept.length);
+    for (let i = from; i < end; i++) this.#kept += String.fromCharCode(chunk[i]!);
   }
 
   /** A string that is kept has ended. @param kind that of its object. */
   #endKept(want: number, kind: number): void {
     const text = this.#kept;
-    if (want === k.MODEL) this.model ||= text;
+    if (want === k.MODEL) this.model ||= nameOf(text);
+    else if (want === k.TTL) this.#ttl = text;
     // "auto" is what was asked for: no answer comes from it.
     else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
-    else if (kind === k.ROOT) this.#event = text;
     else if (text.endsWith(CALL)) {
       const isBegun = kind === k.STEP;
-      if (isBegun && this.#event !== ITEM_BEGINS) return;
+      if (isBegun && this.#event !== this.#tables.itemBegins) return;
       const [name, counts] = [text.slice(0, -CALL.length), isBegun ? this.#begun : this.#inEvent];
       const count = (counts.get(name) ?? 0) + 1;
-      if (counts.size < MOST_TOOLS) counts.set(name, count);
+      if (count > 1 || counts.size < MOST_TOOLS) counts.set(name, count);
       this.#count(name, count);
     }
   }
@@ -287,7 +318,7 @@ export class AnswerJson {
   /** Notes so many calls of a tool. */
   #count(tool: string, calls: number): void {
     const before = this.calls.get(tool) ?? 0;
-    if (calls > before && this.calls.size < MOST_TOOLS) this.calls.set(tool, calls);
+    if (calls > before && (before > 0 || this.calls.size < MOST_TOOLS)) this.calls.set(tool, calls);
   }
 
   /**
@@ -327,8 +358,11 @@ export class AnswerJson {
         if (c === k.QUOTE) {
           if (h === k.AFTER_COLON) {
             at = counted[want] !== 0 ? k.COUNTED : k.SKIPPED;
-            // Gemini names its model in each event.
-            if (want >= k.MODEL && want < k.CALLS && (want !== k.MODEL || this.model === "")) {
+            if (want === k.EVENT) {
+              at = k.NAME;
+              h = k.EVENT;
+              // Gemini names its model in each event.
+            } else if (want >= k.MODEL && want < k.CALLS && (want !== k.MODEL || this.model === "")) {
               at = k.KEPT;
               this.#kept = "";
             }
@@ -352,11 +386,11 @@ export class AnswerJson {
             kind = (c === k.OPEN ? objects : lists)[want]!;
             kinds[++d] = kind;
             if (d >= k.MAX_DEPTH) kind = k.UNKNOWN;
-            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#open(kind);
+            if (isPart(kind)) this.#open(kind);
           } else if (c !== k.COMMA && d > 0) {
             d--;
             const around = d < k.MAX_DEPTH ? kinds[d]! : k.UNKNOWN;
-            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#close(kind, around);
+            if (isPart(kind)) this.#close(kind, around);
             kind = around;
           }
           want = inside[kind]!;
@@ -366,16 +400,19 @@ export class AnswerJson {
         } else if (c > k.SPACE) {
           // Words become no number, and a number that is too long is none.
           this.#number += String.fromCharCode(c);
-          if (this.#number.length > LONGEST_NUMBER) this.#number = "-";
+          if (this.#number.length > LONGEST_NUMBER) this.#number = "?";
         }
       } else if (this.#escaped !== 0) {
         if (at === k.COUNTED) this.#readEscaped(c);
         else this.#escaped = 0;
+        if (at === k.KEPT) this.#keep(chunk, i - 1, i);
       } else if (c === k.QUOTE) {
         if (at === k.KEPT) this.#endKept(want, kind);
+        else if (want === k.EVENT) this.#event = h;
         at = k.OUTSIDE;
       } else if (c === k.BACKSLASH) {
         this.#escaped = -1;
+        if (at === k.KEPT) this.#keep(chunk, i - 1, i);
         // No provider escapes a name. It is no name that is known here.
         if (at === k.NAME) {
           at = k.SKIPPED;
@@ -389,12 +426,12 @@ export class AnswerJson {
           if (stringStops[c] !== 0) break;
           h = add(h, c);
         }
-        if (kind === k.TOOL_USE) this.#keep(chunk.subarray(start, i));
+        if (kind === k.TOOL_USE) this.#keep(chunk, start, i);
       } else {
         const start = i - 1;
         while (i < end && stringStops[chunk[i]!] === 0) i++;
         if (at === k.COUNTED) this.textBytes += i - start;
-        else if (at === k.KEPT) this.#keep(chunk.subarray(start, i));
+        else if (at === k.KEPT) this.#keep(chunk, start, i);
       }
     }
     this.#at = at;

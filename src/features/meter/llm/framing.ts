@@ -130,7 +130,7 @@ class Frames implements Framing {
 
   #readPrelude(): void {
     const [total, headers] = [this.#lengthAt(0), this.#lengthAt(4)];
-    if (total > LONGEST_FRAME || total <= PRELUDE || headers > total - PRELUDE - CHECKSUM) {
+    if (total > LONGEST_FRAME || headers > total - PRELUDE - CHECKSUM) {
       this.isBroken = true;
       return;
     }

@@ -50,14 +50,22 @@ export const ITERATION = 18;
 export const SPARE = 19;
 /** Numbers of calls, by names of the form `<tool>_requests`. */
 export const TOOL_USE = 20;
-/** Strings that are kept: the model that has answered, the service tier, and the type of an item or an event. */
-export const MODEL = 21;
-export const TIER = 22;
-export const TYPE = 23;
+/** Bedrock's `serviceTier`, whose `type` is one. */
+export const TIERED = 21;
+/** Bedrock's `cacheDetails`: what was written to a cache, and for how long. */
+export const WRITES = 22;
+export const WRITE = 23;
+/** The type of an event, of which the hash is enough: each event has one. */
+export const EVENT = 24;
+/** Strings that are kept: the model that has answered, the service tier, the type of an item, and a time. */
+export const MODEL = 25;
+export const TIER = 26;
+export const TYPE = 27;
+export const TTL = 28;
 /** A number of calls. From here on, values are numbers. */
-export const CALLS = 24;
+export const CALLS = 29;
 /** The first of the numbers of a usage, in the order of `FIELDS`. */
-export const FIELD = 25;
+export const FIELD = 30;
 
 /** What an object is by what is wanted there. What is not named is unknown. */
 export const OBJECTS: readonly (readonly [want: number, kind: number])[] = [
@@ -77,6 +85,8 @@ export const OBJECTS: readonly (readonly [want: number, kind: number])[] = [
   [ITERATIONS, ITERATION],
   [SPARE, SPARE],
   [TOOL_USE, TOOL_USE],
+  [TIERED, TIERED],
+  [WRITES, WRITE],
 ];
 /** The same of a list. */
 export const LISTS: typeof OBJECTS = [
@@ -87,6 +97,7 @@ export const LISTS: typeof OBJECTS = [
   [ITEMS, ITEMS],
   [REPEATS, REPEATS],
   [ITERATIONS, ITERATIONS],
+  [WRITES, WRITES],
 ];
 /** A string that counts as text: also a delta that is no object, and Ollama's response. */
 export const COUNTED_STRINGS: readonly number[] = [TEXT, CHOICE, RESPONSE];
@@ -100,6 +111,7 @@ export const INSIDE: typeof OBJECTS = [
   [ITEMS, ITEMS],
   [REPEATS, REPEATS],
   [ITERATIONS, ITERATIONS],
+  [WRITES, WRITES],
 ];
 
 /** Deeper objects and lists are only counted. Arguments of a tool call stand at depth 7. */
@@ -109,7 +121,7 @@ export const MAX_DEPTH = 16;
 export const OTHER_FIELD = -1;
 export const LINE_START = 0;
 export const OUTSIDE = 5;
-/** In a string: skipped, the name of a member (or an item of a list, never used), text to count, or kept. */
+/** In a string: skipped, the name of a member (or an item of a list, or the type of an event), text to count, or kept. */
 export const SKIPPED = 6;
 export const NAME = 7;
 export const COUNTED = 8;

@@ -100,9 +100,27 @@ export function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
 }
 
-/** The prices that were found last: the events of a stream ask for the same. */
-const found = new WeakMap<object, Map<string, Price | undefined>>();
-const MOST_FOUND = 100;
+interface Known {
+  /** In the order in which they count, each as the texts between its `*`. */
+  readonly patterns: readonly { readonly parts: readonly string[]; readonly price: Price }[];
+  /** The prices that were found last: the events of a stream ask for the same. */
+  readonly names: Map<string, Price | undefined>;
+}
+
+const known = new WeakMap<object, Known>();
+const MOST_NAMES = 100;
+
+function knownOf(prices: Readonly<Record<string, Price>>): Known {
+  let one = known.get(prices);
+  if (!one) {
+    const patterns = Object.keys(prices)
+      .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length)
+      .map((pattern) => ({ parts: `\n${lower(pattern)}\n`.split("*"), price: prices[pattern]! }));
+    one = { patterns, names: new Map() };
+    known.set(prices, one);
+  }
+  return one;
+}
 
 /**
  * The price of a model: the price of the longest pattern that matches it, not counting `*`; of two patterns of that
@@ -112,18 +130,13 @@ const MOST_FOUND = 100;
 export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
   if (model === undefined) return prices.default;
   const name = lower(model.slice(0, LONGEST_NAME));
-  let known = found.get(prices);
-  if (!known || known.size >= MOST_FOUND) {
-    known = new Map();
-    found.set(prices, known);
+  const { patterns, names } = knownOf(prices);
+  if (!names.has(name)) {
+    if (names.size >= MOST_NAMES) names.clear();
+    const text = `\n${name.replaceAll("\n", " ")}\n`;
+    names.set(name, patterns.find(({ parts }) => matches(parts, text))?.price ?? prices.default);
   }
-  if (!known.has(name)) {
-    const [best = "default"] = Object.keys(prices)
-      .filter((pattern) => matches(pattern, name))
-      .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length);
-    known.set(name, prices[best]);
-  }
-  return known.get(name);
+  return names.get(name);
 }
 
 export const lower = (text: string) => text.toLowerCase();
@@ -133,15 +146,13 @@ function textOf(pattern: string): string {
 }
 
 /**
- * Takes the first place for each part: no model, however long, makes it slow. The line feeds mark a beginning and an
- * end that occur nowhere else.
+ * Takes the first place for each part: no model, however long, makes it slow.
  *
- * @param model in lower case.
+ * @param text in lower case, between line feeds: they mark a beginning and an end that occur nowhere else.
  */
-function matches(pattern: string, model: string): boolean {
-  const text = `\n${model.replaceAll("\n", " ")}\n`;
+function matches(parts: readonly string[], text: string): boolean {
   let at = 0;
-  return `\n${lower(pattern)}\n`.split("*").every((part) => {
+  return parts.every((part) => {
     const found = text.indexOf(part, at);
     at = found + part.length;
     return found >= 0;

@@ -21,15 +21,17 @@ export interface Usage {
 /** Numbers of a `usage` object, and of other objects that state usage. Each has one name or more. */
 export const FIELD_NAMES = {
   // All input. OpenAI chat completions and embeddings, Gemini, Llama and others on Bedrock, Ollama.
-  prompt: "prompt_tokens promptTokenCount prompt_token_count prompt_eval_count inputTokenCount inputTextTokenCount",
-  // OpenAI responses: all input. Anthropic and Bedrock's converse: what no cache had or got.
-  input: "input_tokens inputTokens",
+  prompt: "prompt_tokens promptTokenCount prompt_token_count prompt_eval_count inputTextTokenCount",
+  // OpenAI responses: all input. Anthropic and Bedrock: what no cache had or got.
+  input: "input_tokens inputTokens inputTokenCount",
   total: "total_tokens totalTokenCount totalTokens",
   output:
     "completion_tokens output_tokens candidatesTokenCount generation_token_count eval_count outputTokens outputTokenCount",
-  // Anthropic, and Bedrock's converse: not part of `input_tokens`.
-  created: "cache_creation_input_tokens cacheWriteInputTokens",
-  read: "cache_read_input_tokens cacheReadInputTokens",
+  // Anthropic and Bedrock: not part of `input_tokens`.
+  created: "cache_creation_input_tokens cacheWriteInputTokens cacheWriteInputTokenCount",
+  read: "cache_read_input_tokens cacheReadInputTokens cacheReadInputTokenCount",
+  // OpenAI, beside `cached_tokens`: part of the input.
+  written: "cache_write_tokens",
   // Anthropic, in `cache_creation`: part of `cache_creation_input_tokens`.
   created5m: "ephemeral_5m_input_tokens",
   created1h: "ephemeral_1h_input_tokens",
@@ -65,16 +67,16 @@ export function statesZero({ prompt, input = prompt, output, created, read }: St
  */
 export function usageOf(stated: Stated, estimated: number, streamed: number): Usage {
   const { prompt = 0, input = 0, total = 0, output = 0, created = 0, read = 0, found = 0, thoughts = 0 } = stated;
-  const { created5m = 0, created1h = 0, cached = 0 } = stated;
-  const written = Math.max(created, created5m + created1h);
+  const { created5m = 0, created1h = 0, cached = 0, written = 0 } = stated;
+  const added = Math.max(created, created5m + created1h);
   // Embeddings of some providers tell only the sum.
-  const all = Math.max(prompt && prompt + found, input + written + read) || Math.max(0, total - output - thoughts);
+  const all = Math.max(prompt && prompt + found, input + added + read) || Math.max(0, total - output - thoughts);
   // Thoughts may be streamed as text before any answer is counted.
   const answered = output ? output + thoughts : Math.max(streamed, thoughts);
   return {
     inputTokens: all || estimated,
     cachedInputTokens: Math.max(cached, read),
-    cacheWriteTokens: written - created1h,
+    cacheWriteTokens: Math.max(added, written) - created1h,
     cacheWrite1hTokens: created1h,
     outputTokens: Math.max(answered, total && all && total - all),
   };
