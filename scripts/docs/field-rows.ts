@@ -75,6 +75,9 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
     meaning:
       "`false` hides the policy from [the page of limits](clients.md#the-page-of-limits). Shadow policies are always hidden",
   },
+  originChecksMcpHeaders: {
+    meaning: "`true`: your MCP server [checks its headers](mcp.md#the-headers-of-2026-07-28)",
+  },
   meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
     meaning: "[Which requests stay counted](#failures-or-successes), by their status",
@@ -372,6 +375,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
     "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the response states the cost](configuration.md#a-cost-that-the-response-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The message says what such a policy can't have.",
+  ERR_POLICY_ORIGIN_CHECKS_MCP_HEADERS:
+    "{{originChecksMcpHeaders}}. It's about policies [for MCP servers](mcp.md#the-headers-of-2026-07-28): `match`, `except` or `cost` needs `rpc` or `tool`.",
   ERR_POLICY_COST_NEVER:
     "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request would never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",

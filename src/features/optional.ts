@@ -25,7 +25,7 @@ interface Brings {
  * this alone, to name it where it is missing.
  */
 export const OPTIONAL: Readonly<Record<string, Brings>> = {
-  rpc: { conditions: ["rpc", "tool"] },
+  rpc: { conditions: ["rpc", "tool"], own: ["originChecksMcpHeaders"] },
   leases: { consistency: "leased" },
   shared: { consistency: "shared", own: ["sync"] },
   meter: { own: ["meter"] },

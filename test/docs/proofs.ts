@@ -82,6 +82,10 @@ export const PROOFS: Proofs = {
     ["features/rpc/calls", "may be any call"],
     ["features/bodies", "is refused without its body being read"],
   ],
+  "headers that name a cheaper tool than the body": [
+    ["features/rpc/headers", "a body that says another tool"],
+    ["gateway/mcp-2026", "a header that says something else passes"],
+  ],
   "many calls in one batch": [
     ["features/rpc/refusal", "says that it never passes"],
     ["features/rpc/refusal", "has the id null"],

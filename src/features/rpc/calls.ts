@@ -80,10 +80,14 @@ function callOf(message: JsonObject): RpcCall | undefined {
   const params = namesLike(PARAMS, message);
   const rpc = isOnly("method", method) ? nameIn(message.method) : null;
   if (rpc === null || (params.length > 0 && !isOnly("params", params))) return ANY_CALL;
-  // Case makes no difference, as in patterns.
-  if (rpc.toLowerCase() !== TOOL_METHOD) return { rpc };
+  if (!isToolMethod(rpc)) return { rpc };
   const holder = params.length > 0 && isObject(message.params) ? message.params : {};
   return { rpc, tool: isOnly("name", namesLike(NAME, holder)) ? nameIn(holder.name) : null };
+}
+
+/** Case makes no difference, as in patterns. */
+export function isToolMethod(rpc: string): boolean {
+  return rpc.toLowerCase() === TOOL_METHOD;
 }
 
 function namesLike(alike: RegExp, members: JsonObject): string[] {
@@ -98,7 +102,7 @@ function isOnly(name: string, names: readonly string[]): boolean {
 const TRIMMED = /^\s|\s$|[\p{Cc}\p{Cf}]/u;
 
 /** Null: it is no text, or servers may read it in two ways. */
-function nameIn(value: unknown): string | null {
+export function nameIn(value: unknown): string | null {
   return typeof value === "string" && !TRIMMED.test(value) ? value : null;
 }
 

@@ -4,7 +4,7 @@ import { MAX_UNITS } from "../../kernel/core/layout.ts";
 import type { Match, Policy } from "../../kernel/core/policy.ts";
 import { type CostBy, conditionsOf, type Matched, type Verdict } from "../../kernel/http/match.ts";
 import { compileText, namePattern } from "../../kernel/request/pattern.ts";
-import type { RpcCall, RpcCalls } from "./calls.ts";
+import { type RpcCall, type RpcCalls, UNREAD } from "./calls.ts";
 
 /** `perhaps`: the call cannot be read. @param call absent: the request makes no call. */
 type CallTest = (call: RpcCall | undefined) => Verdict;
@@ -19,10 +19,15 @@ export function readsCalls(policy: Policy): boolean {
   return conditionsOf(policy).some(looksAtCalls);
 }
 
-/** @returns the policies that match the calls of the body too, with their costs. Without calls, there is no body. */
-export function compileCalls(
-  policies: readonly Policy[],
-): (matched: readonly Matched[], calls: RpcCalls | undefined) => readonly Matched[] {
+/**
+ * The policies that match the calls of the body too, with their costs.
+ *
+ * @param calls of the body. Absent: there is no body. @param named what the headers name: policies whose origin checks
+ * them believe it if nobody can read the body.
+ */
+type MatchCalls = (matched: readonly Matched[], calls: RpcCalls | undefined, named?: RpcCalls) => readonly Matched[];
+
+export function compileCalls(policies: readonly Policy[]): MatchCalls {
   const tests = new Map<Match, CallTest>();
   for (const condition of policies.flatMap(conditionsOf)) {
     if (looksAtCalls(condition)) tests.set(condition, compileCallTest(condition));
@@ -41,9 +46,10 @@ export function compileCalls(
     return sum;
   }
 
-  return (matched, calls) =>
+  return (matched, calls, named = UNREAD) =>
     matched.flatMap((one) => {
-      const cost = one.costBy ? costOf(one.costBy, calls) : one.cost;
+      const known = calls === UNREAD && one.policy.originChecksMcpHeaders ? named : calls;
+      const cost = one.costBy ? costOf(one.costBy, known) : one.cost;
       return cost === undefined ? [] : { policy: one.policy, cost };
     });
 }

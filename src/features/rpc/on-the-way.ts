@@ -6,8 +6,9 @@
 import type { Feature } from "../../kernel/http/feature.ts";
 import { Kept } from "../../kernel/http/passage.ts";
 import { refusalWith, secondsOf } from "../../kernel/http/refusal.ts";
-import { callsOf, type RpcCalls } from "./calls.ts";
+import { callsOf, type RpcCalls, UNREAD } from "./calls.ts";
 import { compileCalls, looksAtCalls, readsCalls } from "./condition.ts";
+import { callInHeaders } from "./headers.ts";
 
 /** What the body of a request calls. Absent: no policy of the request looks at that, or there is no body. */
 export const calls = new Kept<RpcCalls>();
@@ -28,7 +29,9 @@ export const rpc: Feature = {
     return {
       async enter(passage) {
         if (!passage.matched.some(({ costBy }) => costBy)) return await inner.enter(passage);
-        passage.matched = matchCalls(passage.matched, calls.of(passage));
+        const read = calls.of(passage);
+        const named = read === UNREAD ? callInHeaders(passage.request.headers) : undefined;
+        passage.matched = matchCalls(passage.matched, read, named);
         if (passage.matched.length === 0) return await way.send(passage, passage.outgoing);
         return await inner.enter(passage);
       },

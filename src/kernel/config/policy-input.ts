@@ -65,6 +65,12 @@ export interface PolicyInput {
   /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;
   /**
+   * For MCP servers. `true`: the server refuses requests whose headers `Mcp-Method` and `Mcp-Name` differ from their
+   * body, so these headers name the call of a body that cannot be read: docs/mcp.md. Needs `rpc` or `tool` in `match`,
+   * `except` or `cost`. Default `false`: such a body may be any call.
+   */
+  readonly originChecksMcpHeaders?: boolean | "true" | "false" | undefined;
+  /**
    * For requests to language models: what a request costs is known after its answer. `reserve` counts an estimate
    * before, and `settle` counts what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
    * algorithms that give back exactly what was counted: docs/configuration.md. In a program it needs the feature

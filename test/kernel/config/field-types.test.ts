@@ -49,7 +49,13 @@ type Core = ReturnType<typeof coreWith<Conditions, Words>>;
 /** The entries of all features. */
 type All =
   | (Core | typeof DEFAULT_FIELDS)[number]
-  | (typeof sharedFields.own | typeof meterFields.own | typeof banFields | typeof overflowFields);
+  | (
+      | typeof rpcFields.own
+      | typeof sharedFields.own
+      | typeof meterFields.own
+      | typeof banFields
+      | typeof overflowFields
+    );
 type NamesOf<F> = F extends FeatureFields ? keyof F["fields"] : never;
 type FieldName = NamesOf<All>;
 type EntryOf<N extends FieldName> = Extract<All["fields"], Readonly<Record<N, unknown>>>[N];
