@@ -68,8 +68,8 @@ const LISTS: Readonly<Record<string, PriceList>> = {
 export const MODELS = Object.keys(LISTS);
 
 /** Units of 10 micro-dollars, rounded up once for each request. Only whole answers have a bill. */
-export function billedUnits({ answer, usage, plan }: MockExchange): number {
-  const { rates, beyond = [Number.POSITIVE_INFINITY, rates], tiers = {}, search = 0 } = LISTS[answer!.model]!;
+export function billedUnits({ model, usage, plan }: MockExchange): number {
+  const { rates, beyond = [Number.POSITIVE_INFINITY, rates], tiers = {}, search = 0 } = LISTS[model!]!;
   const { inputTokens, cachedInputTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, searches } = usage!;
   const counts = [
     inputTokens - cachedInputTokens - cacheWriteTokens,

@@ -21,6 +21,8 @@ export interface MockExchange {
   readonly body: Buffer;
   readonly format: MockFormat;
   readonly plan: MockPlan;
+  /** The model that has answered. Absent for an error instead of an answer. */
+  readonly model?: string;
   readonly status: number;
   /** The usage that was told last in what has been written. Absent: nothing was told. */
   readonly usage?: MockUsage;
@@ -132,6 +134,7 @@ export async function startMockProvider(): Promise<MockProvider> {
     const parsed = JSON.parse(body.toString());
     const asked: MockRequest = exchange.format === "google-gemini" ? contentRequest(path) : parsed;
     const said = answerOf(asked, plan);
+    exchange.model = said.model;
     const isStream = asked.stream === true && exchange.format !== "openai-embeddings";
     const events = isStream ? streamEvents(exchange.format, said) : jsonPieces(exchange.format, said);
     response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
