@@ -50,7 +50,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, except, exempt, key, cost, limits, mode, onStoreFailure, documented, consistency, sync, meter, ban, overflow, fold, plan, plans, count, once, onceFor, repeats, refusal, warn; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, except, exempt, key, cost, limits, mode, onStoreFailure, documented, consistency, originChecksMcpHeaders, sync, meter, ban, overflow, fold, plan, plans, count, once, onceFor, repeats, refusal, warn; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,

@@ -90,7 +90,7 @@ it("counts the dollars of every request, through two outages", async () => {
     });
   }
 
-  /** Half of all requests, and an outage in the middle of them. @returns the keys of all calls that have met the fault. */
+  /** Half of all requests, and an outage in the middle. @returns the keys of all calls that have met the fault. */
   async function sendDuring(fault: Fault): Promise<ReadonlySet<string>> {
     const half = Math.ceil(REQUESTS / 2);
     let met: ReadonlySet<string> = new Set();

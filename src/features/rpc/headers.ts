@@ -12,7 +12,7 @@ const REVISION = /^\d{4}-\d\d-\d\d$/;
 
 /** Longer headers are not read, in characters. The names of tools have 128 at most. */
 const LONGEST = 1_024;
-/** Visible ASCII and spaces. A comma may join two headers with the same name, of which servers take one or the other. */
+/** Visible ASCII and spaces. A comma may join two headers of one name, of which servers take one or the other. */
 const PLAIN = /^(?!=\?)[ -+\--~]+$/;
 /** What stands for a name with other characters, in UTF-8. */
 const ENCODED = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/;

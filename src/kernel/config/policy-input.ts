@@ -187,8 +187,8 @@ export interface MeterInput {
    */
   readonly prices?: Readonly<Record<string, PriceInput>> | undefined;
   /**
-   * With `tokens` only: how much a token of each kind counts, 0 … 1000 in steps of 0.1. Default: 1 each. Rounded up once
-   * a request. For example `{ input: 1, cachedInput: 0, output: 5 }`.
+   * With `tokens` only: how much a token of each kind counts, 0 … 1000 in steps of 0.1. Default: 1 each. Rounded up
+   * once a request. For example `{ input: 1, cachedInput: 0, output: 5 }`.
    */
   readonly weights?: WeightsInput | undefined;
 }

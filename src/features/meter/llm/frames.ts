@@ -1,6 +1,6 @@
 /**
  * `application/vnd.amazon.eventstream`, in which Bedrock streams: frames of the total length, the length of the header
- * section (4 bytes each, big endian), a checksum of these, the header section, the payload and a checksum of all before.
+ * section (4 bytes each, big endian), a checksum of these, the header section, the payload, and a checksum of all that.
  * docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html describes it.
  */
 

@@ -1,4 +1,4 @@
-/** How an answer is divided into texts of JSON: the lines of an event stream, lines of JSON, or Amazon's binary frames. */
+/** How an answer is divided into texts of JSON: lines of an event stream, lines of JSON, Amazon's binary frames. */
 
 import type { AnswerJson } from "./answer-json.ts";
 import { CHECKSUM, PRELUDE } from "./frames.ts";

@@ -121,7 +121,7 @@ export const MAX_DEPTH = 16;
 export const OTHER_FIELD = -1;
 export const LINE_START = 0;
 export const OUTSIDE = 5;
-/** In a string: skipped, the name of a member (or an item of a list, or the type of an event), text to count, or kept. */
+/** In a string: skipped, the name of a member (an item of a list, the type of an event), text to count, or kept. */
 export const SKIPPED = 6;
 export const NAME = 7;
 export const COUNTED = 8;
