@@ -599,7 +599,9 @@ it("tells what a metered policy has spent, how fast, and when the rest will be s
   }
   for (const width of [1_440, 390]) {
     await page.setViewportSize({ width, height: 900 });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    // Charts are drawn anew when they see their width.
+    const drawn = () => page.evaluate(() => document.documentElement.scrollWidth);
+    await expect.poll(drawn, PATIENTLY).toBeLessThanOrEqual(width);
     await picture(page, `spent-${width}`);
   }
   expect(await violations(page)).toEqual([]);
