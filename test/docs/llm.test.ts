@@ -71,7 +71,7 @@ it("the example reserves and uses what its text says", () => {
 it("the example with caches, a tier and tools costs what the page says", () => {
   const [, priced] = blocksOf("docs/llm.md", "toml").map(({ text }) => parse(text)) as [unknown, Priced];
   const prices = priced.vars.POLICIES.meter.prices["claude-*"]!;
-  const text = EXAMPLE.replaceAll(/\s+/g, " ");
+  const text = sectionOf("docs/llm.md", "Cached tokens, tiers and tools").replaceAll(/\s+/g, " ");
   const [sum = "", total = ""] = /That's (.+?) = [\d,]+, and (.+? = [\d,]+ micro-dollars, or [\d,]+) units/
     .exec(text)!
     .slice(1);
