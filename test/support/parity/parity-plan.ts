@@ -3,6 +3,7 @@
 import { Kind, type LimitStatus } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import { onceKeyOf } from "../../../src/kernel/core/once.ts";
 import { periodAt } from "../../../src/kernel/core/periods.ts";
 import type { Log } from "../../../src/kernel/core/sliding-log.ts";
 import {
@@ -101,7 +102,8 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const { reply, written } = hasBounds ? take(store.read, request, nowMs) : NOTHING_DONE;
     for (const one of written) store.write(one);
 
-    const charged = new Set(reply && chargedKeys(reply));
+    const ids = new Set(written.flatMap(({ key, kind }) => (kind === "once" ? [key] : [])));
+    const charged = new Set(reply && chargedKeys(reply, ids));
     const expiries = written.flatMap(({ key, kind, value, expiryMs }) =>
       kind === undefined || (value && (kind === "once" || charged.has(key))) ? [[key, expiryMs] as const] : [],
     );
@@ -129,9 +131,16 @@ function isInPeriodOf(limit: CalendarLimit, boundsAtMs: number, nowMs: number): 
   return startsAtMs <= nowMs && nowMs < periodAt(limit, endsAtMs).endsAtMs;
 }
 
-/** The limit keys of the limits that were charged, not only read or given units back. */
-function chargedKeys({ charged }: TakeReply): string[] {
-  const counted = charged.filter(({ cost, once }) => cost > 0 && !once?.isRepeat);
+/**
+ * The limit keys of the limits that were charged, not only read or given units back.
+ *
+ * @param ids the keys of ids that were written: a settlement that writes none was settled before, and charges nothing.
+ */
+function chargedKeys({ charged }: TakeReply, ids: ReadonlySet<string>): string[] {
+  const counted = charged.filter(({ key, cost, once }) => {
+    const isSettledBefore = once?.settles !== undefined && !ids.has(onceKeyOf(key, once));
+    return cost > 0 && !once?.isRepeat && !isSettledBefore;
+  });
   return counted.flatMap(({ key, limits }) => limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)));
 }
 
