@@ -30,6 +30,7 @@ it.each([
 ])("a body %s ends with an error, and the slots are released", async (_, headers) => {
   const { done, hold, works, background } = losing();
   const pulled = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    // Real time: workerd asks for the next piece at once, and the loss of the slots has to come between two.
     await new Promise((resolve) => setTimeout(resolve, 2));
     controller.enqueue(new TextEncoder().encode("tick"));
   };

@@ -35,9 +35,8 @@ export function isFree({ url }: RequestHead): boolean {
 /** Why nobody can know what a request costs, as far as its head tells. The path decides before the form of the body. */
 export function flawOfHead(request: RequestHead): Flaw | undefined {
   const { headers, url } = request;
-  // Servers ignore other protocols in a request with a body.
-  const protocol = headers.get("Upgrade");
-  if (protocol !== null && (request.body === null || /websocket/i.test(protocol))) return "Sockets aren't metered.";
+  // Nobody follows another protocol here: HTTP clients offer h2c with any request.
+  if (/websocket/i.test(headers.get("Upgrade") ?? "")) return "Sockets aren't metered.";
   if (!isAsking(request) || request.body === null || isFree(request)) return undefined;
   if (isUnmeteredPath(url)) return `Requests with ${UNMETERED_SEGMENTS.join(", ")} in their path aren't metered.`;
   return isEncoded(headers) ? "Compressed bodies aren't metered: send it without Content-Encoding." : undefined;

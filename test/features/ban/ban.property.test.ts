@@ -132,6 +132,7 @@ function world(how: keyof typeof HOW) {
       const { fate } = state;
       if (request.flag === Flag.take) state.calls++;
       for (const one of request.keys) if (isReport(one, request)) state.reported += one.cost;
+      // Virtual time, also below: the way to the store, and a slow reply.
       await new Promise((resolve) => setTimeout(resolve, 2));
       if (fate === "down") throw new StoreError("NETWORK");
       if (fate === "overloaded") throw new StoreError("OVERLOADED");

@@ -74,6 +74,7 @@ it.each<[Asked, number]>([
   [{ path: "/v1/files/f1", method: "DELETE", body: null }, 0],
   [{ path: "/v1/profiles" }, 7],
   [{ path: "/v1/chat/completions", headers: { Upgrade: "h2c" } }, 7],
+  [{ path: "/v1/models", method: "GET", headers: { Upgrade: "h2c" } }, 0],
   [{ path: "/mine", body: "[1]" }, 7],
   [{ path: "/v1/chat/completions", body: "hello" }, 7],
 ])("%o passes, and costs %i", async (asked, used) => {
