@@ -48,9 +48,9 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call. `"shared"`: no request waits for the store, and the limit is kept within a few percent. The last
-   * two are only for algorithms whose units can be counted ahead: docs/consistency.md. In a program they need the features
-   * `leases()` and `shared()`.
+   * spent without a call. `"shared"`: no request waits for the store, and the limit is kept within a few percent. The
+   * last two are only for algorithms whose units can be counted ahead: docs/consistency.md. In a program they need the
+   * features `leases()` and `shared()`.
    */
   readonly consistency?: "strict" | "leased" | "shared" | undefined;
   /**
