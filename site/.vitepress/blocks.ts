@@ -10,7 +10,10 @@ export function withBlocksOfPages(md: MarkdownRenderer, root: string): void {
       const [, title, language, pages] = /^((\w+) \[.+\]) (\S+\.md.*)$/.exec(token.info) ?? [];
       if (token.type !== "fence" || title === undefined) continue;
       token.info = title;
-      token.content = pages!.split(" ").map((page) => firstOf(language!, page)).join("\n");
+      token.content = pages!
+        .split(" ")
+        .map((page) => firstOf(language!, page))
+        .join("\n");
     }
   });
 
