@@ -29,7 +29,8 @@ it("a picture is at most 12 KB", () => {
 });
 
 it("the text of a picture has 11 px on a phone, where a page is 342 px wide", () => {
-  for (const [name, svg] of [...drawn, ["overview", read("docs/overview.svg")] as const]) {
+  const others = ["docs/overview.svg", "bench/results/latency.svg"].map((path) => [path, read(path)] as const);
+  for (const [name, svg] of [...drawn, ...others]) {
     const [, width] = / width="(\d+)"/.exec(svg)!;
     const sizes = [...svg.matchAll(/font(?:-size)?:(\d+)px/g)].map(([, size]) => Number(size));
     expect((Math.min(...sizes) * 342) / Math.max(342, Number(width)), name).toBeGreaterThanOrEqual(11);
