@@ -12,7 +12,7 @@ export interface Colours {
   readonly outage: string;
 }
 
-const ROW_PX = 96;
+const ROW_PX = 104;
 /** The space of the numbers beside and below the rows. */
 const LEFT_PX = 34;
 const BOTTOM_PX = 20;
@@ -68,7 +68,7 @@ export function drawTimeline(
   const most = Math.max(1, ...counts.flatMap(({ admitted, refused }) => [...admitted, ...refused]));
   for (const [location, { admitted, refused }] of counts.entries()) {
     const middle = (location + 0.5) * ROW_PX;
-    const half = ROW_PX / 2 - 6;
+    const half = ROW_PX / 2 - 11;
     // A root, so that one request can be seen beside a thousand.
     const tall = (n: number) => Math.sqrt(n / most) * half;
     for (let column = 0; column < columns; column++) {

@@ -116,17 +116,17 @@ export function policyInputOf(setting: Setting): PolicyInput {
   return { name: "api", key: "ip", limits: [limitInputOf(setting)], consistency, onStoreFailure, ...sync };
 }
 
-/** What differs from the default, as a query. */
+/** What differs from the default, as a query. The same setting gives the same text. */
 export function toQuery(setting: Setting): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(setting)) {
-    const written = name === "locations" ? locationsText(setting.locations) : String(value);
-    const usual =
-      name === "locations" ? locationsText(DEFAULT_SETTING.locations) : String(DEFAULT_SETTING[name as keyof Setting]);
-    if (written !== usual) query.set(name, written);
+  for (const name of Object.keys(DEFAULT_SETTING) as (keyof Setting)[]) {
+    const written = textOf(setting[name]);
+    if (written !== textOf(DEFAULT_SETTING[name])) query.set(name, written);
   }
   return query.toString();
 }
+
+const textOf = (value: Setting[keyof Setting]) => (typeof value === "object" ? locationsText(value) : String(value));
 
 /** A setting from a link. What a link does not say, or says wrong, is as in the default. */
 export function fromQuery(text: string): Setting {

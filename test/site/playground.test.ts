@@ -71,7 +71,9 @@ describe("the core decides", () => {
 
 describe("the link", () => {
   it.each(EXAMPLES)("holds the whole setting: $name", ({ setting }) => {
-    expect(fromQuery(toQuery(setting))).toEqual(setting);
+    const found = fromQuery(toQuery(setting));
+    expect(found).toEqual(setting);
+    expect(toQuery(found), "by this text the page knows its example").toBe(toQuery(setting));
   });
 
   it("that is wrong gives the default where it is wrong", () => {
