@@ -128,7 +128,7 @@ describe("in a browser", () => {
   });
 
   it("runs the playground by keyboard, and its link holds the setting", async () => {
-    const { page, complaints } = await newPage(browser!);
+    const { page, complaints } = await newPage(browser!, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${site.origin}/playground`);
     const figure = (name: string) => page.locator(`output[data-figure="${name}"]`);
     await expect.poll(() => figure("most-in-a-window").textContent()).toBe("99");
@@ -154,6 +154,10 @@ describe("in a browser", () => {
     }
     await page.getByRole("button", { name: "Exact log" }).click();
     expect(await limit.inputValue()).toBe("50");
+    await page.locator(".language-toml .copy").click();
+    await expect
+      .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+      .toContain('limits = [{ algorithm = "sliding-log", limit = 50, window = "10s" }]');
     const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
     for (const width of [390, 1_440]) {
       await page.setViewportSize({ width, height: 844 });
