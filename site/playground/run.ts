@@ -78,10 +78,8 @@ export async function run(
   const world = createWorld(time, setting, beginMs);
   const isolates = setting.locations.map((_, location) => world.isolate(location));
   const applied = { policy: policy!, kind: "global", partition: "k", cost: 1 };
-  const keys = keysFor(
-    undefined,
-    WRAPS.flatMap(({ ask }) => ask ?? []),
-  )([applied], () => "local");
+  const more = WRAPS.flatMap(({ ask }) => ask ?? []);
+  const keys = keysFor(undefined, more)([applied], () => "local");
 
   const told: Told[] = [];
   const ask = async (location: number, isRetry: boolean): Promise<void> => {
