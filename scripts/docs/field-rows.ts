@@ -315,6 +315,13 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     kind: "variable",
     meaning: '`"on"`: [a log line with the tokens of each response](metrics.md#tokens), for policies with a `meter`',
   },
+  LIMITS_TITLE: {
+    kind: "variable",
+    meaning: "The name of your API on [the page of limits](clients.md#the-page-of-limits)",
+  },
+  LIMITS_CONTACT: { kind: "variable", meaning: "Whom its readers can ask: an https URL or a mail address" },
+  LIMITS_BEFORE: { kind: "variable", meaning: "Your own words above the limits: plain text, up to 2,000 characters" },
+  LIMITS_AFTER: { kind: "variable", meaning: "The same below the limits" },
   ASSETS: {
     kind: "static files",
     meaning:
@@ -475,6 +482,10 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_RECORD:
     '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [record decisions](replay.md#record-decisions).',
   ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens in the log](metrics.md#tokens).",
+  ERR_LIMITS_TITLE: "`LIMITS_TITLE` has 1 to 100 characters.",
+  ERR_LIMITS_CONTACT: "`LIMITS_CONTACT` is an https URL or a mail address, at most 200 characters.",
+  ERR_LIMITS_BEFORE: "`LIMITS_BEFORE` has 1 to 2,000 characters. An empty line begins a paragraph.",
+  ERR_LIMITS_AFTER: "`LIMITS_AFTER` has 1 to 2,000 characters. An empty line begins a paragraph.",
   ERR_ASSETS:
     '`ASSETS` must be a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:
