@@ -53,7 +53,6 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": { answer: withUsage(300, 1_000) },
   "llm-budget": {
     answer: withKey(PROVIDER_KEY, withUsage(500, 200)),
-    vars: { OPENAI_API_KEY: PROVIDER_KEY },
     env: { OPENAI_API_KEY: PROVIDER_KEY },
   },
   "agent-budget": {
