@@ -65,7 +65,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
       'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window',
   },
   mode: {
-    meaning: "`shadow`: the policy counts and logs, but refuses nothing and appears in no header",
+    meaning: "`shadow`: the policy counts and logs, but refuses only blocked clients, and appears in no header",
   },
   onStoreFailure: {
     meaning:
