@@ -3,7 +3,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { shown } from "../../src/cli/doctor/command.ts";
+import { findingsOf } from "../../src/cli/doctor/findings.ts";
 import { run } from "../../src/cli/program.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
+import { VERSION } from "../../src/kernel/version.ts";
 import { startFakeGateway, TOKEN } from "../console/fake-gateway.ts";
 import { blocksOf, commandsOf, read } from "../docs/markdown.ts";
 import { folderWith, headgate } from "./run.ts";
@@ -48,10 +52,25 @@ it("shows a table of prices, and where they are written", async () => {
   expect(policies[0]!.meter.prices).toMatchObject({ "claude-*": { above: { 200000: { output: 22.5 } } } });
 });
 
+it("shows what the doctor says of a Redis that forgets counts", () => {
+  const [command, text] = blocksOf(PAGE).slice(8, 10);
+  expect(commandsOf(command!)).toEqual(["HEADGATE_TOKEN=<token> npx headgate doctor https://gate.example.com"]);
+  const facts = {
+    ...{ version: VERSION, script: TAKE.sha1, store: "redis", timeoutMs: 250, hasKeySecret: true, atMs: 0 },
+    places: [{ name: "redis", latencyMs: 12, aheadMs: 0, eviction: "allkeys-lru" }],
+    ...{ omitted: 0, byAddress: ["default"] },
+    client: { clientIp: null, address: "203.0.113.7", forwardedFor: ["203.0.113.7"] },
+  };
+  const clock = { aheadMs: 0, accuracyMs: 0 };
+  const health = { status: "ok", version: VERSION };
+  const found = findingsOf({ version: VERSION, script: TAKE.sha1, isHere: false, health, facts, clock });
+  expect(found.map(shown).join("")).toBe(text!.text);
+});
+
 it("shows calls of the admin API that work", async () => {
   const gateway = await startFakeGateway();
   try {
-    const [access, ...commands] = commandsOf(blocksOf(PAGE)[8]!);
+    const [access, ...commands] = commandsOf(blocksOf(PAGE)[10]!);
     expect(access).toMatch(/^export HEADGATE_URL=https:\S+ HEADGATE_TOKEN=<token>$/);
     for (const command of commands) {
       const [npx, name, ...args] = command.match(/"[^"]*"|\S+/g)!.map((word) => word.replaceAll('"', ""));
