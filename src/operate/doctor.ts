@@ -3,6 +3,7 @@
 import type { ClientIp } from "../kernel/config/client-ip.ts";
 import type { Settings } from "../kernel/config/settings.ts";
 import { ENFORCED, Flag, KEY_PREFIX, Kind } from "../kernel/core/layout.ts";
+import type { Policy } from "../kernel/core/policy.ts";
 import type { TakeRequest } from "../kernel/core/take.ts";
 import { placesOf, sixAtATime } from "../kernel/limiter/takers.ts";
 import { lossWarningOf } from "../kernel/place/isolate.ts";
@@ -21,11 +22,11 @@ export interface PlaceFacts {
   /** How far its clock is ahead of the gateway's, ms, accurate to half of `latencyMs`. */
   readonly aheadMs?: number;
   /** By which policy a Redis forgets keys when it is full. Absent: it does not say, or is no Redis. */
-  readonly eviction?: string;
+  readonly eviction?: string | undefined;
   /** Why it has no answer (`StoreErrorCode`). */
   readonly error?: string;
   /** It has lost counts, as far as this instance has seen. */
-  readonly warning?: string;
+  readonly warning?: string | undefined;
 }
 
 /** The request that asked, as a policy with the key `ip` sees it. */
@@ -34,8 +35,8 @@ export interface ClientFacts {
   readonly clientIp: ClientIp | null;
   /** The address that would be counted. Null: none, and it counts together with all others that have none. */
   readonly address: string | null;
-  /** The entries of `X-Forwarded-For`. */
-  readonly forwardedFor: readonly string[];
+  /** `X-Forwarded-For`. */
+  readonly forwardedFor: string | null;
 }
 
 export interface DoctorFacts {
@@ -46,8 +47,8 @@ export interface DoctorFacts {
   /** The time budget of a decision, ms. Null: the counts are in memory. */
   readonly timeoutMs: number | null;
   readonly hasKeySecret: boolean;
-  /** The policies that count by address. */
-  readonly byAddress: readonly string[];
+  /** By what each policy counts. */
+  readonly policies: readonly Pick<Policy, "name" | "key">[];
   /** At most 16. */
   readonly places: readonly PlaceFacts[];
   /** How many places were not asked. */
@@ -73,16 +74,13 @@ const MOST_ASKED = 16;
 
 export async function doctorFacts(
   settings: Settings,
-  store: Store,
+  store: Pick<Store, "kind" | "timeoutMs">,
   places: NamedPlaces,
   client: ClientFacts | null,
 ): Promise<DoctorFacts> {
-  const asked = places.slice(0, MOST_ASKED);
-  const found = new Map<string, PlaceFacts>();
-  await sixAtATime(asked, async ([name, place]) => {
-    const warning = lossWarningOf(place);
-    const facts = await placeFacts(name, place, settings.namespace);
-    found.set(name, warning === undefined ? facts : { ...facts, warning });
+  const found: PlaceFacts[] = [];
+  await sixAtATime(places.slice(0, MOST_ASKED), async ([name, place]) => {
+    found.push({ name, warning: lossWarningOf(place), ...(await askPlace(place, settings.namespace)) });
   });
   return {
     version: VERSION,
@@ -90,20 +88,16 @@ export async function doctorFacts(
     store: store.kind,
     timeoutMs: store.timeoutMs ?? null,
     hasKeySecret: settings.keySecret !== undefined,
-    byAddress: settings.policies.filter(({ key }) => key.some(isAddress)).map(({ name }) => name),
-    places: asked.map(([name]) => found.get(name)!),
-    omitted: places.length - asked.length,
+    policies: settings.policies.map(({ name, key }) => ({ name, key })),
+    places: found,
+    omitted: places.length - found.length,
     client,
     atMs: Date.now(),
   };
 }
 
-function isAddress(kind: string): boolean {
-  return kind.split("+").some((part) => /^ip(4?\/\d+)?$/.test(part));
-}
-
 /** Peeks at a key that nobody counts under: the reply has the clock of the place. */
-async function placeFacts(name: string, place: Store, namespace: string): Promise<PlaceFacts> {
+async function askPlace(place: Store, namespace: string): Promise<Omit<PlaceFacts, "name" | "warning">> {
   const prefix = namespace === "" ? KEY_PREFIX : `${KEY_PREFIX}${namespace}:`;
   const limit = { kind: Kind.fixedWindow, limit: 1, windowMs: 1_000 } as const;
   const key = { key: `${prefix}{doctor:}`, group: ENFORCED, cost: 0, limits: [limit] };
@@ -115,10 +109,9 @@ async function placeFacts(name: string, place: Store, namespace: string): Promis
     const startMs = Date.now();
     const { nowMs } = await place.take(request);
     const latencyMs = Date.now() - startMs;
-    const facts = { name, latencyMs, aheadMs: Math.round(nowMs - startMs - latencyMs / 2) };
-    return eviction === undefined ? facts : { ...facts, eviction };
+    return { latencyMs, aheadMs: nowMs - startMs - latencyMs / 2, eviction };
   } catch (error) {
-    return { name, error: failureOf(error).code };
+    return { error: failureOf(error).code };
   }
 }
 
@@ -127,8 +120,10 @@ export function clientFacts(
   clientIp: ClientIp | undefined,
   addressOf: ReadAddress | undefined,
 ): ClientFacts {
-  const { headers } = request;
-  const address = addressOf ? addressOf(request) : addressText(headers);
-  const entries = (headers.get("X-Forwarded-For") ?? "").split(",").map((entry) => entry.trim());
-  return { clientIp: clientIp ?? null, address: address ?? null, forwardedFor: entries.filter(Boolean).slice(-32) };
+  const address = addressOf ? addressOf(request) : addressText(request.headers);
+  return {
+    clientIp: clientIp ?? null,
+    address: address ?? null,
+    forwardedFor: request.headers.get("X-Forwarded-For"),
+  };
 }

@@ -63,8 +63,8 @@ it("shows what the doctor says of a Redis that forgets counts", () => {
   const facts = {
     ...{ version: VERSION, script: TAKE.sha1, store: "redis", timeoutMs: 250, hasKeySecret: true, atMs: 0 },
     places: [{ name: "redis", latencyMs: 12, aheadMs: 0, eviction: "allkeys-lru" }],
-    ...{ omitted: 0, byAddress: ["default"] },
-    client: { clientIp: null, address: "203.0.113.7", forwardedFor: ["203.0.113.7"] },
+    ...{ omitted: 0, policies: [{ name: "default", key: ["ip"] }] },
+    client: { clientIp: null, address: "203.0.113.7", forwardedFor: "203.0.113.7" },
   };
   const clock = { aheadMs: 0, accuracyMs: 0 };
   const health = { status: "ok", version: VERSION };

@@ -8,9 +8,16 @@ import { folderWith, headgate } from "./run.ts";
 const SCRIPT = "0123456789abcdef0123456789abcdef01234567";
 const HEALTH = { status: "ok", version: "1.2.3", store: "redis", notes: [] };
 const PLACE: PlaceFacts = { name: "redis", latencyMs: 12, aheadMs: 3, eviction: "noeviction" };
-const CLIENT: ClientFacts = { clientIp: null, address: "203.0.113.7", forwardedFor: ["203.0.113.7"] };
+const CLIENT: ClientFacts = { clientIp: null, address: "203.0.113.7", forwardedFor: "203.0.113.7" };
 const FACTS: DoctorFacts = {
-  ...{ version: "1.2.3", script: SCRIPT, store: "redis", timeoutMs: 250, hasKeySecret: true, byAddress: ["api"] },
+  ...{
+    version: "1.2.3",
+    script: SCRIPT,
+    store: "redis",
+    timeoutMs: 250,
+    hasKeySecret: true,
+    policies: [{ name: "api", key: ["header:x-user+ip/64"] }],
+  },
   ...{ places: [PLACE], omitted: 0, client: CLIENT, atMs: 0 },
 };
 const SEEN: Seen = {
@@ -77,7 +84,7 @@ describe("finds in whose address is counted", () => {
   it.each<[string, Partial<ClientFacts>, RegExp]>([
     [
       "none",
-      { address: null, forwardedFor: [] },
+      { address: null, forwardedFor: null },
       /^problem client: .* no client address in CF-Connecting-IP.*Set CLIENT_IP/,
     ],
     [
@@ -87,24 +94,24 @@ describe("finds in whose address is counted", () => {
     ],
     [
       "a private one",
-      { address: "10.0.0.3", forwardedFor: [] },
+      { address: "10.0.0.3", forwardedFor: null },
       /for 10\.0\.0\.3, a private address: .*no X-Forwarded-For\.$/,
     ],
-    ["a proxy before Cloudflare", { forwardedFor: ["192.0.2.1", "203.0.113.7"] }, /more proxies .* hops = 2 \}/],
-    ["a hop too few", { clientIp: xff(1), forwardedFor: ["192.0.2.1", "203.0.113.7"] }, /counts for 203\.0\.113\.7/],
+    ["a proxy before Cloudflare", { forwardedFor: "192.0.2.1, 203.0.113.7" }, /more proxies .* hops = 2 \}/],
+    ["a hop too few", { clientIp: xff(1), forwardedFor: "192.0.2.1, 203.0.113.7" }, /counts for 203\.0\.113\.7/],
   ])("%s", (_title, client, expected) => {
     expect(at(client)).toEqual([expect.stringMatching(expected)]);
   });
 
   it("nothing where it is right, or the gateway on this machine; a note where no policy counts by address", () => {
-    const two = ["192.0.2.1", "10.0.0.1"];
+    const two = "192.0.2.1, 10.0.0.1";
     expect(at({ clientIp: xff(2), address: "192.0.2.1", forwardedFor: two })).toEqual([]);
     const trust = { header: "x-forwarded-for", trust: ["private"] };
     expect(at({ clientIp: trust, address: "192.0.2.1", forwardedFor: two })).toEqual([]);
-    expect(at({ address: "127.0.0.1", forwardedFor: [] }, { isHere: true })).toEqual([]);
-    expect(wrong({}, { byAddress: [], client: { ...CLIENT, address: null } })).toEqual([
-      expect.stringMatching(/^note client: /),
-    ]);
+    expect(at({ address: "127.0.0.1", forwardedFor: null }, { isHere: true })).toEqual([]);
+    expect(
+      wrong({}, { policies: [{ name: "api", key: ["header:x-user"] }], client: { ...CLIENT, address: null } }),
+    ).toEqual([expect.stringMatching(/^note client: /)]);
   });
 });
 
@@ -144,7 +151,7 @@ describe("without the admin API", () => {
   });
 });
 
-it("ends with 1 where there is no gateway, and with 2 where the command line is wrong", async () => {
+it("ends with 1 where there is no gateway, with 0 where there is only a configuration, and with 2 where the command line is wrong", async () => {
   const folder = folderWith();
   const nobody = await headgate(folder, ["doctor", "http://127.0.0.1:3"]);
   expect(nobody).toMatchObject({
@@ -153,5 +160,10 @@ it("ends with 1 where there is no gateway, and with 2 where the command line is 
     stderr: "headgate: no answer from 127.0.0.1:3: ECONNREFUSED\n",
   });
   expect(await headgate(folder, ["doctor"])).toMatchObject({ status: 2, stdout: "" });
+  // What `init` writes counts in an object, which only workerd has.
+  await headgate(folder, ["init", "gate", "-y"]);
+  const configured = await headgate(folder, ["doctor", "gate/wrangler.toml"]);
+  expect(configured).toMatchObject({ status: 0, stderr: "" });
+  expect(configured.stdout).toContain("note     store: The store (durable-object) can't be asked from here.");
   expect(await headgate(folder, ["doctor", "https://a:b@gate.example"])).toMatchObject({ status: 2, stdout: "" });
 });

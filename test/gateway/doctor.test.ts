@@ -41,7 +41,7 @@ it("finds a Redis that forgets counts, from outside and by its configuration, an
   expect(well).toMatchObject({ status: 0, stderr: "" });
   const { findings, facts } = JSON.parse(well.stdout);
   expect(findings.filter(({ level }: { level: string }) => level === "problem")).toEqual([]);
-  expect(facts.byAddress).toEqual([]);
+  expect(facts.policies).toEqual([{ name: "site", key: ["global"] }]);
 });
 
 it("says why the admin API refuses, that a Redis is down, and that counts are in memory", async () => {

@@ -74,8 +74,8 @@ async function seenAt(access: Access): Promise<Seen> {
 
 /** @throws {Failure} if it is the answer of another program. */
 function factsIn(answer: Body): DoctorFacts {
-  const { places, byAddress, script } = answer;
-  if (!Array.isArray(places) || !Array.isArray(byAddress) || typeof script !== "string") {
+  const { places, policies, script } = answer;
+  if (!Array.isArray(places) || !Array.isArray(policies) || typeof script !== "string") {
     throw new Failure("the answer has another form: use the command line of the gateway's version");
   }
   return answer as unknown as DoctorFacts;
@@ -86,9 +86,11 @@ async function seenFrom(file: string | undefined, options: DoctorOptions, io: Io
   const read = readSettings(file, options, io);
   // This machine may be farther from Redis than the gateway.
   const settings = read.redis ? { ...read, redis: { ...read.redis, timeoutMs: LOCAL_TIMEOUT_MS } } : read;
-  const store = storeOf(settings);
+  const ofObject = settings.redis === undefined && settings.counts !== undefined;
   // Objects live in workerd, and a secret of the deployed Worker is not here.
-  const canAsk = settings.redis?.nodes.every(({ token }) => token !== DEPLOYED_TOKEN) ?? !settings.counts;
-  const facts = await doctorFacts(settings, store, canAsk ? namedPlaces(settings, store) : [], null);
+  const store = ofObject ? { kind: "durable-object" } : storeOf(settings);
+  const isSecret = settings.redis?.nodes.some(({ token }) => token === DEPLOYED_TOKEN);
+  const places = "take" in store && !isSecret ? namedPlaces(settings, store) : [];
+  const facts = await doctorFacts(settings, store, places, null);
   return { ...HERE, isHere: true, facts };
 }

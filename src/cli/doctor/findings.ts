@@ -35,11 +35,12 @@ const CLOCK_MS = 2_000;
 
 export function findingsOf(seen: Seen): Finding[] {
   const { facts, health } = seen;
-  const found = [...(health ? healthFindings(health, facts === undefined) : []), ...versionFindings(seen)];
+  const found = health ? [...healthFindings(health, facts === undefined), ...versionFindings(seen)] : [];
   if (facts) {
-    const places = facts.places.flatMap((place) => placeFindings(place, facts, health !== undefined));
+    const byName = facts.places.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const places = byName.flatMap((place) => placeFindings(place, facts, health !== undefined));
     found.push(...storeFindings(facts), ...places, ...secretFindings(facts, seen.isHere));
-    if (facts.client) found.push(...clientFindings(facts.client, facts.byAddress, seen.isHere));
+    if (facts.client) found.push(...clientFindings(facts.client, countedByAddress(facts), seen.isHere));
   } else {
     found.push(accessFinding(seen.refused));
   }
@@ -170,8 +171,14 @@ function clientFindings(client: ClientFacts, byAddress: readonly string[], isHer
   return [{ level: "ok", about, says: `${who}. This request came from ${client.address} (${from}).` }];
 }
 
+function countedByAddress({ policies }: DoctorFacts): string[] {
+  const isAddress = (kind: string) => kind.split("+").some((part) => /^ip(4?\/\d+)?$/.test(part));
+  return policies.filter(({ key }) => key.some(isAddress)).map(({ name }) => name);
+}
+
 function wrongAddress(client: ClientFacts, isHere: boolean): Pick<Finding, "says" | "todo"> | undefined {
-  const { clientIp, address, forwardedFor } = client;
+  const { clientIp, address } = client;
+  const forwardedFor = client.forwardedFor?.split(/[,\s]+/).filter(Boolean) ?? [];
   const listed = forwardedFor.length === 0 ? "no X-Forwarded-For" : `X-Forwarded-For: ${forwardedFor.join(", ")}`;
   const { header = "CF-Connecting-IP", hops = 1, trust } = typeof clientIp === "object" ? (clientIp ?? {}) : {};
   if (address === null) {
