@@ -46,7 +46,8 @@ export function findingsOf(seen: Seen): Finding[] {
   } else if (health?.status !== "misconfigured") {
     found.push(accessFinding(seen.refused));
   }
-  if (seen.clock) found.push(machineFinding(seen.clock));
+  const wrongClock = { level: "note", todo: "Set the one that is wrong by NTP." } as const;
+  if (seen.clock) found.push(clockFinding("The gateway's clock", "this machine's", seen.clock, wrongClock));
   return found;
 }
 
@@ -131,13 +132,9 @@ function placeFindings(place: PlaceFacts, { store, timeoutMs }: DoctorFacts, isG
     found.push({ level: "ok", about: "store", says: `${answers}.` });
   }
   const whose = isGateway ? "the gateway's" : "this machine's";
-  if (Math.abs(aheadMs) - latencyMs / 2 > CLOCK_MS) {
-    const says = `The clock of ${name} is ${apart(aheadMs)} ${whose}.`;
-    const todo = "Set the clock that is wrong by NTP: windows are by the store's, ends of overrides by the gateway's.";
-    found.push({ level: "problem", about: "clock", says, todo });
-  } else {
-    found.push({ level: "ok", about: "clock", says: `The clock of ${name} agrees with ${whose}.` });
-  }
+  const todo = "Set the clock that is wrong by NTP: windows are by the store's, ends of overrides by the gateway's.";
+  const clock = { aheadMs, accuracyMs: latencyMs / 2 };
+  found.push(clockFinding(`The clock of ${name}`, whose, clock, { level: "problem", todo }));
   return store === "redis" ? [...found, evictionFinding(name, eviction)] : found;
 }
 
@@ -217,16 +214,15 @@ function accessFinding(refused: string | undefined): Finding {
   return { level: "note", about, says, todo: "Set HEADGATE_TOKEN to the gateway's ADMIN_TOKEN." };
 }
 
-function machineFinding({ aheadMs, accuracyMs }: { readonly aheadMs: number; readonly accuracyMs: number }): Finding {
+/** @param wrong what it is if they differ. */
+function clockFinding(
+  clock: string,
+  whose: string,
+  { aheadMs, accuracyMs }: NonNullable<Seen["clock"]>,
+  wrong: Pick<Finding, "level" | "todo">,
+): Finding {
   const about = "clock";
-  if (Math.abs(aheadMs) - accuracyMs <= CLOCK_MS) {
-    return { level: "ok", about, says: "The gateway's clock agrees with this machine's." };
-  }
-  const says = `The gateway's clock is ${apart(aheadMs)} this machine's.`;
-  return { level: "note", about, says, todo: "Set the one that is wrong by NTP." };
-}
-
-/** `5.2 s ahead of`. */
-function apart(aheadMs: number): string {
-  return `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  if (Math.abs(aheadMs) - accuracyMs <= CLOCK_MS) return { level: "ok", about, says: `${clock} agrees with ${whose}.` };
+  const apart = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  return { ...wrong, about, says: `${clock} is ${apart} ${whose}.` };
 }

@@ -80,21 +80,18 @@ export async function ask(given: Given, input: NodeJS.ReadableStream, io: Io): P
       if (given[name] !== undefined) continue;
       const { asks, choices } = QUESTIONS[name];
       io.err(`${asks}\n${choices.map(([, means], at) => `  ${at + 1}  ${means}\n`).join("")}`);
-      let answer: string | undefined;
-      while (answer === undefined) {
+      for (;;) {
         io.err("[1] ");
         const { value, done } = await lines.next();
         if (done) throw new Failure("nothing was written: the questions were not answered");
         const text = String(value).trim() || "1";
-        const word = choices[Number(text) - 1]?.[0] ?? text;
-        if (isAnswer(name, word)) answer = word;
-        else
-          io.err(
-            word === URL_WORD ? "Type the URL itself, with https://\n" : `Type a number from 1 to ${choices.length}.\n`,
-          );
+        typed[name] = choices[Number(text) - 1]?.[0] ?? text;
+        if (isAnswer(name, typed[name])) break;
+        const expected =
+          typed[name] === URL_WORD ? "the URL itself, with https://" : `a number from 1 to ${choices.length}.`;
+        io.err(`Type ${expected}\n`);
       }
-      typed[name] = answer;
-      if (answer === "framework") break;
+      if (typed.behind === "framework") break;
     }
   } finally {
     // Or the process would wait for more.
