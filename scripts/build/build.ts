@@ -7,6 +7,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { transformSync } from "esbuild";
 import { buildCjs } from "./build-cjs.ts";
 import { buildCli } from "./build-cli.ts";
 
@@ -77,11 +78,16 @@ export function compile(folder: string): void {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`tsc failed:\n${stdout}`);
-  // The compiler changes the extensions of imports in JavaScript files, but not in declarations.
   for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    if (!file.endsWith(".d.ts")) continue;
+    if (!/\.(?:js|ts)$/.test(file)) continue;
     const path = join(folder, file);
-    writeFileSync(path, readFileSync(path, "utf8").replace(/(["'])(\.\.?\/[^"']+)\.tsx?\1/g, "$1$2.js$1"));
+    const text = readFileSync(path, "utf8");
+    // Editors show the comments of the declarations: those of the code would be a quarter of it. The compiler changes
+    // the extensions of imports in JavaScript files, but not in declarations.
+    const changed = file.endsWith(".js")
+      ? transformSync(text, { target: "esnext", legalComments: "none" }).code
+      : text.replace(/(["'])(\.\.?\/[^"']+)\.tsx?\1/g, "$1$2.js$1");
+    writeFileSync(path, changed);
   }
 }
 
