@@ -1,7 +1,8 @@
 // Parity must notice every edit of one token in the Lua: it must find a difference.
 
 import { readdirSync } from "node:fs";
-import { afterAll, assert, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, assert, beforeAll, describe, expect, it } from "vitest";
+import { type RedisServer, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { CASES, fixedCases } from "../support/parity/fixed-cases.ts";
 import { mutatedFiles } from "../support/parity/mutants.ts";
@@ -56,21 +57,42 @@ function* plansOf(names: readonly ParityName[]): Iterable<Plan> {
   for (let i = 0; i < CASES; i++) for (const name of names) yield planOf(name, i);
 }
 
+/** No plan takes so long: a mutant that is still running never ends. */
+const ENDLESS_MS = 8_000;
+
+// A server of its own: while a mutant runs without end, a server answers nobody else.
+let server: RedisServer;
 let wire: ParityWire;
+let watchdog: ParityWire;
 let original: string;
 
 beforeAll(async () => {
-  wire = await parityWire(inject("redisUrl"));
+  server = await startRedisServer({ args: ["--busy-reply-threshold", "1000"] });
+  [wire, watchdog] = await Promise.all([parityWire(server.url), parityWire(server.url)]);
   original = await loadScript(wire, TAKE.text);
 });
-afterAll(() => wire.close());
+afterAll(async () => {
+  wire.close();
+  watchdog.close();
+  await server.stop();
+});
+
+/** As `firstDifference`. A script that never ends is ended, and an error of Redis is the difference. */
+async function differenceInTime(sha1: string, { steps }: Plan): Promise<string | undefined> {
+  const timer = setInterval(() => void watchdog.run([["SCRIPT", "KILL"]]), ENDLESS_MS);
+  try {
+    return await firstDifference(wire, sha1, steps);
+  } finally {
+    clearInterval(timer);
+  }
+}
 
 /** The first plan that shows a difference. */
 async function killerOf(text: string, names: readonly ParityName[]): Promise<Plan | undefined> {
   // Redis refuses an edit that does not compile. Such an edit is not a mutant.
   const sha1 = await loadScript(wire, text);
   for (const plan of plansOf(names)) {
-    if ((await firstDifference(wire, sha1, plan.steps)) === undefined) continue;
+    if ((await differenceInTime(sha1, plan)) === undefined) continue;
     killers = [plan, ...killers.filter((other) => other !== plan)];
     return plan;
   }
