@@ -22,6 +22,8 @@ export function drawnAsk(next: () => number): Ask {
   const upTo = (most: number) => Math.floor(next() * (most + 1));
   const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
   const [format, stream] = one(WAYS);
+  // Nobody embeds an empty text, and it would reserve nothing.
+  const leastWords = format === "openai-embeddings" ? 1 : 0;
   const inputTokens = 1 + upTo(one(INPUTS));
   const cachedInputTokens = Math.floor((next() * inputTokens) / 2);
   const tier = one([undefined, undefined, "priority", "flex"] as const);
@@ -32,7 +34,7 @@ export function drawnAsk(next: () => number): Ask {
     format,
     stream,
     model: one(MODELS),
-    prompt: "é🙂 word ".repeat(upTo(one([3, 300]))),
+    prompt: "é🙂 word ".repeat(Math.max(leastWords, upTo(one([3, 300])))),
     ...(next() < 0.5 && { maxTokens: 1 + upTo(8_000) }),
     ...(asked && { tier: asked }),
     plan: {
