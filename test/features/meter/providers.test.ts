@@ -122,7 +122,7 @@ const COUNTS = '{"prompt_tokens":5e4,"input_tokens":5e4,"completion_tokens":5e4,
 const TRAP =
   `"model":"trap","speed":"fast","service_tier":"priority","serviceTier":{"type":"priority"},"x_groq":{"usage":${COUNTS}},
   "usage":{"prompt_tokens":5e4,"server_tool_use":{"web_search_requests":7},"speed":"fast","iterations":[{"model":"trap","input_tokens":5e4}],
-  "cacheDetails":[{"ttl":"1h","inputTokens":5e4}]},"usageMetadata":{"promptTokenCount":5e4},"meta":{"billed_units":${COUNTS}},
+  "cacheDetails":[{"ttl":"1h","inputTokens":5e4}]},"usageMetadata":{"promptTokenCount":5e4,"trafficType":"ON_DEMAND_FLEX"},"meta":{"billed_units":${COUNTS}},
   "prompt_eval_count":5e4,"eval_count":5e4,"prompt_token_count":5e4,"generation_token_count":5e4,
   "amazon-bedrock-invocationMetrics":{"inputTokenCount":5e4},"item":{"type":"web_search_call"},
   "output":[{"type":"web_search_call"}]`.replaceAll(/\n */g, "");

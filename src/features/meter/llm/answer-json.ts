@@ -86,6 +86,8 @@ function makeMembers(): ReadonlyMap<number, number> {
   }
   for (const object of [k.CHOICE, k.HOLDER]) define(object, k.USAGE, "usage");
   for (const object of [k.ROOT, k.RESPONSE, k.USAGE]) define(object, k.TIER, "service_tier");
+  // Gemini's: the one of Google Cloud, whose clients choose a tier by a field of the header section.
+  define(k.USAGE, k.TIER, "serviceTier trafficType");
   // Bedrock's converse.
   define(k.ROOT, k.TIERED, "serviceTier");
   define(k.TIERED, k.TIER, "type");
@@ -151,6 +153,11 @@ function numbersOf(all: Map<string, Numbers>, model: string): Numbers {
   const numbers = all.get(name) ?? [];
   all.set(name, numbers);
   return numbers;
+}
+
+/** Google Cloud's types of traffic are `ON_DEMAND_PRIORITY` and so on. */
+function tierIn(text: string): string {
+  return /^ON_DEMAND_(\w+)$/.exec(text)?.[1]!.toLowerCase() ?? text;
 }
 
 function statedOf(numbers: Numbers): Stated {
@@ -339,7 +346,7 @@ export class AnswerJson {
     else if (want === k.PART_MODEL) this.#partModel = nameOf(text);
     else if (want === k.SPEED) this.speed = text === "standard" ? "" : text;
     // "auto" is what was asked for: no answer comes from it.
-    else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
+    else if (want === k.TIER) this.tier = text === "auto" ? this.tier : tierIn(text);
     else if (text.endsWith(CALL)) {
       const isBegun = kind === k.STEP;
       if (isBegun && this.#event !== this.#tables.itemBegins) return;

@@ -105,7 +105,10 @@ export class AnswerScanner {
   isOutputKnown(): boolean {
     const { isStated, textBytes } = this.#json;
     if (this.#reader.isBroken) return false;
-    if (textBytes === 0) return this.#hasUsage() && statesOutput(this.#stated());
+    // Bedrock states the input of embeddings, which have no output.
+    const { input, output } = this.#told.stated;
+    const isEmbedding = input !== undefined && output === undefined && this.#isEnded;
+    if (textBytes === 0) return this.#hasUsage() && (isEmbedding || statesOutput(this.#stated()));
     return isStated || this.isStream || this.#isEnded || statesOutput(this.#told.stated);
   }
 

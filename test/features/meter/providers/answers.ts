@@ -190,6 +190,11 @@ ai.google.dev/gemini-api/docs/priority-inference
 ai.google.dev/gemini-api/docs/priority-inference
 3937.5 micro-dollars, 394 units: 1.75 × (1000 × 1.25 + 100 × 10)
 {"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100}}
+== Gemini on Google Cloud, in a tier | google-gemini json gpt
+docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo
+3937.5 micro-dollars, 394 units: 1.75 × (1000 × 1.25 + 100 × 10)
+{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100,
+ "trafficType":"ON_DEMAND_PRIORITY"}}
 == Cohere chat | cohere-chat json command
 docs.cohere.com/reference/chat
 4192.5 micro-dollars, 420 units: 5 × 2.5 + 418 × 10
@@ -234,6 +239,10 @@ docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-mistral-text-compl
 docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, and as above
 1286.25 micro-dollars, 129 units: 1.75 × (10 × 3 + 100 × 0.3 + 20 × 3.75 + 40 × 15)
 {"outputs":[{"text":"Hello","stop_reason":"stop"}]}
+== Bedrock invoke, embeddings of Titan | bedrock-invoke json command x-amzn-bedrock-input-token-count:8
+docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html
+20 micro-dollars, 2 units: 8 × 2.5
+{"embedding":[0.1,-0.2],"inputTextTokenCount":8}
 == Bedrock invoke, Llama, stream | bedrock-invoke chunks llama
 docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-meta.html
 71 micro-dollars, 8 units: 40 × 0.59 + 60 × 0.79
