@@ -22,8 +22,6 @@ export function drawnAsk(next: () => number): Ask {
   const upTo = (most: number) => Math.floor(next() * (most + 1));
   const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
   const [format, stream] = one(WAYS);
-  // Nobody embeds an empty text, and it would reserve nothing.
-  const leastWords = format === "openai-embeddings" ? 1 : 0;
   const inputTokens = 1 + upTo(one(INPUTS));
   const cachedInputTokens = Math.floor((next() * inputTokens) / 2);
   const tier = one([undefined, undefined, "priority", "flex"] as const);
@@ -34,7 +32,8 @@ export function drawnAsk(next: () => number): Ask {
     format,
     stream,
     model: one(MODELS),
-    prompt: "é🙂 word ".repeat(Math.max(leastWords, upTo(one([3, 300])))),
+    // Without a word, what a model with free output is asked for would reserve nothing.
+    prompt: "é🙂 word ".repeat(Math.max(1, upTo(one([3, 300])))),
     ...(next() < 0.5 && { maxTokens: 1 + upTo(8_000) }),
     ...(asked && { tier: asked }),
     plan: {
