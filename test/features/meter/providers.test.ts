@@ -111,6 +111,11 @@ describe("usage", () => {
     ["in a list", sse(SAID, stating(9, 3).replace(/{(.*)}}/, "[$1]}")), 77 + 2],
   ])("%s", (_, body, tokens) => expect(tokensOf(SSE, body)).toBe(tokens));
 
+  it.each(["", "-1", "1e3", "12x"])("in a field of the header section is no number: %j", (count) => {
+    const headers = new Headers({ "Content-Type": JSON_TYPE, "x-amzn-bedrock-input-token-count": count });
+    expect(settle(scan(headers, '{"outputs":[]}', 9), ASKED, PRICE)).toEqual({});
+  });
+
   it("of a cache is the most that was stated by any name", () => {
     const body = stating(9, 3, ',"cached_tokens":5,"prompt_cache_hit_tokens":0');
     expect(scan(JSON_TYPE, body, 3).usage()).toMatchObject({ cachedInputTokens: 5 });

@@ -164,6 +164,9 @@ function statedOf(numbers: Numbers): Stated {
   return Object.fromEntries(FIELDS.flatMap((field, i) => (numbers[i] === undefined ? [] : [[field, numbers[i]]])));
 }
 
+/** Most answers are by one model. */
+const NO_OTHERS: readonly (readonly [model: string, Stated])[] = [];
+
 /** How Anthropic names the number of a tool's calls, and OpenAI an item that is one. */
 const REQUESTS = "_requests";
 const CALL = "_call";
@@ -244,14 +247,15 @@ export class AnswerJson {
   }
 
   /** The same of other models, by their names. */
-  others(): [model: string, Stated][] {
+  others(): readonly (readonly [model: string, Stated])[] {
+    if (this.#parts.size === 0) return NO_OTHERS;
     const others = [...this.#parts].filter(([model]) => model !== "" && model !== this.model);
-    return others.map(([model, numbers]) => [model, statedOf(numbers)]);
+    return others.map(([model, numbers]) => [model, statedOf(numbers)] as const);
   }
 
   /** Whether it has stated a number above 0. */
   statesSome(): boolean {
-    return [this.#stated, ...this.#parts.values()].some((numbers) => numbers.some(Boolean));
+    return this.#stated.some(Boolean) || [...this.#parts.values()].some((numbers) => numbers.some(Boolean));
   }
 
   /** Whether the bytes from here on are the beginning of the last event. */

@@ -20,8 +20,8 @@ import { type Stated, statesOutput, statesZero, type Usage, usageOf } from "./us
 /** What the header section of an answer states: Gemini and Bedrock name the tier there, Bedrock the tokens too. */
 interface Told {
   readonly tier: string;
-  /** Counts if the body states none. Empty: it states none. */
-  readonly stated: Stated;
+  /** Counts if the body states none. Absent: it states none. */
+  readonly stated?: Stated;
 }
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
@@ -98,7 +98,8 @@ export class AnswerScanner {
   }
 
   #stated(): Stated {
-    return this.#json.statesSome() ? this.#json.stated() : this.#told.stated;
+    const { stated } = this.#told;
+    return stated && !this.#json.statesSome() ? stated : this.#json.stated();
   }
 
   /** Whether the output is told, as a number or as text. The text of a JSON answer counts when it has ended. */
@@ -106,10 +107,10 @@ export class AnswerScanner {
     const { isStated, textBytes } = this.#json;
     if (this.#reader.isBroken) return false;
     // Bedrock states the input of embeddings, which have no output.
-    const { input, output } = this.#told.stated;
-    const isEmbedding = input !== undefined && output === undefined && this.#isEnded;
+    const { stated } = this.#told;
+    const isEmbedding = stated && stated.output === undefined && this.#isEnded;
     if (textBytes === 0) return this.#hasUsage() && (isEmbedding || statesOutput(this.#stated()));
-    return isStated || this.isStream || this.#isEnded || statesOutput(this.#told.stated);
+    return isStated || this.isStream || this.#isEnded || stated?.output !== undefined;
   }
 
   /** Whether it states that there was no input, or no output although it has text. */
@@ -124,25 +125,28 @@ export class AnswerScanner {
   }
 
   #hasUsage(): boolean {
-    return (this.#json.isStated && this.#json.statesSome()) || Object.keys(this.#told.stated).length > 0;
+    return this.#told.stated !== undefined || (this.#json.isStated && this.#json.statesSome());
   }
 }
 
 /** By the numbers of a usage. Their names go on behind `x-amzn-bedrock-`. Bedrock's input is without caches. */
-const COUNTS = {
-  input: "input-token-count",
-  output: "output-token-count",
-  read: "cache-read-input-token-count",
-  created: "cache-write-input-token-count",
-};
+const COUNTS = [
+  ["input", "input-token-count"],
+  ["output", "output-token-count"],
+  ["read", "cache-read-input-token-count"],
+  ["created", "cache-write-input-token-count"],
+] as const;
 
 function toldBy(headers: Headers): Told {
   const tier = headers.get("x-gemini-service-tier") ?? headers.get("x-amzn-bedrock-service-tier") ?? "";
-  const counts = Object.entries(COUNTS).flatMap(([field, name]) => {
+  const told = { tier: tier.toLowerCase().slice(0, LONGEST_NAME) };
+  // Most answers have none of them.
+  if (!/^\d{1,15}$/.test(headers.get("x-amzn-bedrock-input-token-count") ?? "")) return told;
+  const counts = COUNTS.flatMap(([field, name]) => {
     const count = headers.get(`x-amzn-bedrock-${name}`);
     return count && /^\d{1,15}$/.test(count) ? [[field, Number(count)]] : [];
   });
-  return { tier: tier.toLowerCase().slice(0, LONGEST_NAME), stated: Object.fromEntries(counts) };
+  return { ...told, stated: Object.fromEntries(counts) };
 }
 
 /** By the type of the answer. */
