@@ -68,6 +68,7 @@ describe.each(UNMETERED.map((asked, i) => [`${i}: ${asked.method ?? "POST"} ${as
 
 it.each<[Asked, number]>([
   [{ path: "/v1/messages/count_tokens" }, 0],
+  [{ path: "/model/claude/count-tokens" }, 0],
   [{ path: "/v1/batches/b1/cancel" }, 0],
   [{ path: "/v1beta/models/g:countTokens" }, 0],
   [{ path: "/v1/files", method: "GET" }, 0],
