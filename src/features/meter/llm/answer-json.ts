@@ -157,7 +157,8 @@ function numbersOf(all: Map<string, Numbers>, model: string): Numbers {
 
 /** Google Cloud's types of traffic are `ON_DEMAND_PRIORITY` and so on. */
 function tierIn(text: string): string {
-  return /^ON_DEMAND_(\w+)$/.exec(text)?.[1]!.toLowerCase() ?? text;
+  const [, type] = /^ON_DEMAND_(\w+)$/.exec(text) ?? [];
+  return type?.toLowerCase() ?? text;
 }
 
 function statedOf(numbers: Numbers): Stated {
