@@ -27,6 +27,16 @@ export async function sleep(durationMs: number, signal?: AbortSignal | null): Pr
   }
 }
 
+/** Keeps the process alive until this work has ended: a caller waits for it, and its own timers may be of the background. */
+export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
+  const timer = setInterval(() => {}, LONGEST_TIMER_MS);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 /** Lets the process end before the timer has fired. In workerd a timer is a number, and keeps nothing alive. */
 export function inBackground<Timer>(timer: Timer): Timer {
   (timer as { unref?(): unknown }).unref?.();

@@ -3,6 +3,8 @@
  * the isolate was busy: the answer may have arrived and wait to be read.
  */
 
+import { inBackground } from "./sleep.ts";
+
 /** A timer that fires this late, or later, shows a busy isolate. */
 const LATE_MS = 10;
 /** A busy isolate gets this much more time to read, at most 40 times. */
@@ -24,9 +26,10 @@ export function isIsolateBusy(): boolean {
  *
  * @param budgetMs milliseconds, more than 0.
  * @param onSpent called once when the budget is spent.
+ * @param isIdle no caller waits any more: the process may end before. Default: one does.
  * @returns a function that ends the budget early; it may be called at any time.
  */
-export function spendBudget(budgetMs: number, onSpent: () => void): () => void {
+export function spendBudget(budgetMs: number, onSpent: () => void, isIdle = false): () => void {
   let timer: ReturnType<typeof setTimeout>;
 
   function spend(partMs: number, extensions: number): void {
@@ -38,6 +41,7 @@ export function spendBudget(budgetMs: number, onSpent: () => void): () => void {
       if (isLate && extensions > 0) spend(EXTENSION_MS, extensions - 1);
       else onSpent();
     }, partMs);
+    if (isIdle) inBackground(timer);
   }
 
   spend(budgetMs, MAX_EXTENSIONS);
@@ -97,15 +101,17 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
           () => decide(false),
           () => decide(true),
         );
-        stop = spendBudget(timeoutMs, () => {
+        const endLate = () => {
+          decide(true);
+          // Without `abort` the call may never end.
+          giveUp();
+          abort?.();
+        };
+        const waitLonger = () => {
           if (!isIsolateBusy()) decide(true);
-          stop = spendBudget(LATE_ANSWER_MS, () => {
-            decide(true);
-            // Without `abort` the call may never end.
-            giveUp();
-            abort?.();
-          });
-        });
+          stop = spendBudget(LATE_ANSWER_MS, endLate, true);
+        };
+        stop = spendBudget(timeoutMs, waitLonger, true);
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });

@@ -29,6 +29,10 @@ export function createReports(
   async function sendLater(background: Background | undefined): Promise<void> {
     await new Promise((resolve) => inBackground(setTimeout(resolve, EVERY_MS)));
     setAtMs = Number.NEGATIVE_INFINITY;
+    await sendNow(background);
+  }
+
+  async function sendNow(background?: Background): Promise<void> {
     const reports = [...unsent.values()];
     unsent = new Map();
     if (reports.length > 0) await send(reports, background);
@@ -44,6 +48,7 @@ export function createReports(
       setAtMs = nowMs;
       keepAlive(sendLater(background), background);
     },
+    sendNow,
     forget(keys: readonly string[]): void {
       for (const key of keys) unsent.delete(key);
     },

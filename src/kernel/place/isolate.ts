@@ -7,6 +7,7 @@ import { createThrown } from "../lines.ts";
 import { failureOf, isStoreError, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { resetKeys } from "./flows/call.ts";
+import { closePlace } from "./flows/close.ts";
 import { answerWithout } from "./flows/outage.ts";
 import { attempt, nowAt, type Place, type SourcedReply, type Wrap } from "./flows/place.ts";
 import { tellAfterReply } from "./flows/repay.ts";
@@ -120,11 +121,24 @@ export function createIsolate(
     console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
   };
   const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps };
-  return { strict: takerOf(place), wrapped: (wrap) => takerOf(place, wrap) };
+  let isClosed = false;
+  const closed = () => {
+    isClosed = true;
+  };
+  const takerFor = (wrap?: Wrap) => takerOf(place, wrap && untilClosed(wrap), closed);
+  /** A program that ends may have requests under way: the store decides about those. */
+  const untilClosed = (wrap: Wrap): Wrap => ({
+    ...wrap,
+    answer: (place, request, call) => (isClosed ? undefined : wrap.answer(place, request, call)),
+    known(place, request, call) {
+      return isClosed ? refusalUnderStrict(place, request) : wrap.known(place, request, call);
+    },
+  });
+  return { strict: takerFor(), wrapped: takerFor };
 }
 
-/** @param wrap undefined: the store makes every admission. */
-function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
+/** @param wrap undefined: the store makes every admission. @param closed called when nothing may be held any more. */
+function takerOf(place: Place, wrap: Wrap | undefined, closed: () => void): PlaceTaker {
   const { store, memory } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
@@ -188,6 +202,10 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
       !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
     returned: (keys) => forgetRefusals(memory, keys),
     reset: (keys) => resetKeys(place, keys),
+    close(withinMs) {
+      closed();
+      return closePlace(place, byStore, withinMs);
+    },
   };
 }
 

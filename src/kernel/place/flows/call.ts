@@ -31,6 +31,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
   const { background, budgetMs, needed, call = ++memory.last, isTelling = false } = options;
   const sentAtMs = timing.nowMs();
   let mayComeLate = false;
+  memory.calls++;
   attempt(place, () => beginCall(memory, request, call, sentAtMs, needed));
   try {
     const asked = isTelling ? beyondBreaker(store) : store;
@@ -57,6 +58,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     keepAlive(answer, background);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, call });
   } finally {
+    memory.calls--;
     attempt(place, () => endCall(memory, request, call, mayComeLate));
   }
 }
