@@ -37,6 +37,11 @@ export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
   }
 }
 
+/** `setTimeout` for work that nobody waits for: the process may end before. */
+export function setIdleTimeout(work: () => void, ms: number): ReturnType<typeof setTimeout> {
+  return inBackground(setTimeout(work, ms));
+}
+
 /** Lets the process end before the timer has fired. In workerd a timer is a number, and keeps nothing alive. */
 export function inBackground<Timer>(timer: Timer): Timer {
   (timer as { unref?(): unknown }).unref?.();

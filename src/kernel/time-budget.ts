@@ -3,7 +3,7 @@
  * the isolate was busy: the answer may have arrived and wait to be read.
  */
 
-import { inBackground } from "./sleep.ts";
+import { setIdleTimeout } from "./sleep.ts";
 
 /** A timer that fires this late, or later, shows a busy isolate. */
 const LATE_MS = 10;
@@ -26,22 +26,25 @@ export function isIsolateBusy(): boolean {
  *
  * @param budgetMs milliseconds, more than 0.
  * @param onSpent called once when the budget is spent.
- * @param isIdle no caller waits any more: the process may end before. Default: one does.
+ * @param set sets the timer. Default: one that keeps the process alive, because a caller waits.
  * @returns a function that ends the budget early; it may be called at any time.
  */
-export function spendBudget(budgetMs: number, onSpent: () => void, isIdle = false): () => void {
+export function spendBudget(
+  budgetMs: number,
+  onSpent: () => void,
+  set: typeof setIdleTimeout = setTimeout,
+): () => void {
   let timer: ReturnType<typeof setTimeout>;
 
   function spend(partMs: number, extensions: number): void {
     const dueAtMs = Date.now() + partMs;
-    timer = setTimeout(() => {
+    timer = set(() => {
       const nowMs = Date.now();
       const isLate = nowMs - dueAtMs >= LATE_MS;
       if (isLate) lastBusyAtMs = nowMs;
       if (isLate && extensions > 0) spend(EXTENSION_MS, extensions - 1);
       else onSpent();
     }, partMs);
-    if (isIdle) inBackground(timer);
   }
 
   spend(budgetMs, MAX_EXTENSIONS);
@@ -109,9 +112,9 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
         };
         const waitLonger = () => {
           if (!isIsolateBusy()) decide(true);
-          stop = spendBudget(LATE_ANSWER_MS, endLate, true);
+          stop = spendBudget(LATE_ANSWER_MS, endLate, setIdleTimeout);
         };
-        stop = spendBudget(timeoutMs, waitLonger, true);
+        stop = spendBudget(timeoutMs, waitLonger, setIdleTimeout);
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });

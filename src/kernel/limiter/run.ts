@@ -192,7 +192,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function close(options: CloseOptions = {}): Promise<void> {
     checkOptions("close", options, { timeoutMs: "number" });
     const { timeoutMs: withinMs = CLOSE_MS } = options;
-    if (!(withinMs >= 0)) throw new TypeError(`close: expected timeoutMs to be 0 or more, found ${withinMs}`);
+    if (!(withinMs > 0)) throw new TypeError(`close: expected timeoutMs to be more than 0, found ${withinMs}`);
     // Their calls have begun when the taker looks which are under way.
     for (const part of parts) void part.close?.();
     await strict.close(withinMs);

@@ -42,7 +42,7 @@ export interface LimiterOptions {
   readonly region?: string;
   /**
    * Secret with which client keys are hashed before they reach the store, at least 16 characters. Default: derived from
-   * the store's token.
+   * the store's token. Required if the store has no secret: a `redisStore` over TCP without `keySecret`.
    */
   readonly keySecret?: string;
   /**
@@ -142,7 +142,7 @@ export interface WaitOptions extends TakeOptions {
 
 /** Options of `close`. */
 export interface CloseOptions {
-  /** How long to wait at most, in milliseconds, 0 or more. Default 3,000. */
+  /** How long to wait at most, in milliseconds, more than 0. Default 3,000. */
   readonly timeoutMs?: number;
 }
 
@@ -210,7 +210,7 @@ export interface Limiter {
    *
    * A limiter may be closed twice, and takes go on to be answered: from now on by the store itself, as under `strict`.
    *
-   * @throws {TypeError} for an unknown option, and for a time that is not a number of 0 or more.
+   * @throws {TypeError} for an unknown option, and for a time that is not a number above 0.
    */
   close(options?: CloseOptions): Promise<void>;
   /** `close()`, for `await using`. */

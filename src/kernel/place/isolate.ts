@@ -204,7 +204,7 @@ function takerOf(place: Place, wrap: Wrap | undefined, closed: () => void): Plac
     reset: (keys) => resetKeys(place, keys),
     close(withinMs) {
       closed();
-      return closePlace(place, byStore, withinMs);
+      return closePlace(place, withinMs);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The local clock and its timers, and how a decision divides its time. */
 
-import { inBackground } from "../sleep.ts";
+import { setIdleTimeout } from "../sleep.ts";
 
 /** The simulation replaces it. */
 export interface Timing {
@@ -12,11 +12,7 @@ export interface Timing {
 
 export const LOCAL_TIMING: Timing = {
   nowMs: () => Date.now(),
-  sleep: (ms, isIdle = false) =>
-    new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      if (isIdle) inBackground(timer);
-    }),
+  sleep: (ms, isIdle) => new Promise((resolve) => (isIdle ? setIdleTimeout : setTimeout)(resolve, ms)),
 };
 
 /** The budget of a decision over a store without its own budget, in ms. */

@@ -1,9 +1,9 @@
 /** The program ends: the store hears what it is owed, and gets back what the isolate holds beyond its requests. */
 
-import { type Settler, undo } from "../taker.ts";
+import { Flag, type Receipt } from "../../core/take.ts";
 import { KEYS_PER_TELLING as KEYS_AT_ONCE } from "../telling.ts";
 import type { Place } from "./place.ts";
-import { giveBackSome, repayDebts } from "./repay.ts";
+import { giveBack, giveBackSome, repayDebts } from "./repay.ts";
 
 /** How often to look whether the calls under way have ended, in ms. */
 const LOOK_EVERY_MS = 5;
@@ -13,14 +13,14 @@ const CALLS_BEYOND = 5;
 /**
  * Tries once for each thing that is owed: a store that does not answer is not waited for. Never rejects.
  *
- * @param by settles what the store has charged. @param withinMs what takes longer goes on, and nobody waits for it.
+ * @param withinMs what takes longer goes on, and nobody waits for it.
  */
-export async function closePlace(place: Place, by: Settler, withinMs: number): Promise<void> {
+export async function closePlace(place: Place, withinMs: number): Promise<void> {
   const { timing } = place;
   const endsAtMs = timing.nowMs() + withinMs;
   let isDone = false;
   const isOver = () => isDone || timing.nowMs() >= endsAtMs;
-  const settled = settleAll(place, by, isOver)
+  const settled = settleAll(place, isOver)
     .catch(place.reportBug)
     .finally(() => {
       isDone = true;
@@ -31,24 +31,28 @@ export async function closePlace(place: Place, by: Settler, withinMs: number): P
   }
 }
 
-async function settleAll(place: Place, by: Settler, isOver: () => boolean): Promise<void> {
+async function settleAll(place: Place, isOver: () => boolean): Promise<void> {
   const { memory, timing } = place;
   do {
     // An answer may bring units that are held, or say that something is owed.
     while (memory.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
     if (isOver()) return;
-    await settleOwed(place, by);
+    await settleOwed(place);
   } while (memory.calls > 0);
 }
 
-async function settleOwed(place: Place, by: Settler): Promise<void> {
+async function settleOwed(place: Place): Promise<void> {
   const { memory, wraps } = place;
-  const held = wraps.flatMap((wrap) => wrap.handOver?.(place) ?? []);
-  const { last: since } = memory;
-  const parts = Array.from({ length: Math.ceil(held.length / KEYS_AT_ONCE) }, (_, p) => {
-    return { receipts: held.slice(p * KEYS_AT_ONCE, (p + 1) * KEYS_AT_ONCE), slot: 0, since, by };
-  });
-  await undo(parts, {});
+  for (let rest = wraps.flatMap((wrap) => wrap.handOver?.(place) ?? []); rest.length > 0; ) {
+    const call = new Map<string, Receipt>();
+    // No key may be in one call twice.
+    rest = rest.filter((one) => {
+      if (call.size === KEYS_AT_ONCE || call.has(one.key)) return true;
+      call.set(one.key, one);
+      return false;
+    });
+    await giveBack(place, { keys: [...call.values()], flag: Flag.giveBack });
+  }
   // A key may owe units of several periods, and each that the store refuses is tried alone.
   for (let tries = memory.owing.size + CALLS_BEYOND; tries > 0 && memory.owing.size > 0; tries--) {
     const failure = await repayDebts(place, KEYS_AT_ONCE);
