@@ -79,3 +79,35 @@ it("waits for close(), and for no longer than that says", async () => {
   expect(waitedMs).toBeLessThan(600 + AFTER_MS);
   expect(afterMs).toBeLessThan(AFTER_MS);
 });
+
+it("on SIGTERM a server answers the request that it has, closes its limiter, and ends", async () => {
+  const express = fileURLToPath(new URL("../../../src/adapters/express.ts", import.meta.url));
+  const serve = `
+    import { createServer } from "node:http";
+    import { createLimiter, leases, redisStore } from ${JSON.stringify(ENTRY)};
+    import { rateLimit } from ${JSON.stringify(express)};
+    const limiter = createLimiter({
+      policies: [{ name: "a", consistency: "leased", limits: [{ limit: 5, window: "1m" }] }],
+      features: [leases()],
+      store: redisStore({ url: "http://127.0.0.1:${ports.silent}", token: "t", onBreakerChange() {} }),
+      onDecision() {},
+    });
+    const limit = rateLimit(limiter, { clientIp: "socket" });
+    const server = createServer((req, res) => limit(req, res, () => {
+      process.stderr.write("handling");
+      setTimeout(() => res.end("done"), 300);
+    }));
+    server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+    process.once("SIGTERM", () => server.close(() => limiter.close()));
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", serve], { stdio: ["ignore", "pipe", "pipe"] });
+  const first = (stream: typeof child.stdout) => new Promise<string>((resolve) => stream.once("data", resolve));
+  const port = Number(await first(child.stdout));
+  const handling = first(child.stderr);
+  const answer = fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: "close" } });
+  await handling;
+  const ended = new Promise((resolve) => child.on("close", (...how) => resolve(how)));
+  child.kill("SIGTERM");
+  expect(await (await answer).text()).toBe("done");
+  expect(await ended).toEqual([0, null]);
+});
