@@ -27,7 +27,7 @@ export async function sleep(durationMs: number, signal?: AbortSignal | null): Pr
   }
 }
 
-/** Keeps the process alive until this work has ended: a caller waits for it, and its own timers may be of the background. */
+/** Keeps the process alive until this work has ended: a caller waits for it, and its own timers may keep none. */
 export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
   const timer = setInterval(() => {}, LONGEST_TIMER_MS);
   try {

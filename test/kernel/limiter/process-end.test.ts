@@ -1,6 +1,6 @@
-// A process that has taken ends when its caller has nothing to wait for any more. Real processes on real clocks: nothing
-// else shows what keeps one alive. The bounds are generous: a call that is under way may use its budget of 250 ms, and
-// the timers of the background would take 2.25 s or more.
+// A process that has taken ends when its caller has nothing to wait for any more. Real processes on real clocks:
+// nothing else shows what keeps one alive. The bounds are generous: a call that is under way may use its budget of
+// 250 ms, and the timers of the background would take 2.25 s or more.
 
 import { spawn } from "node:child_process";
 import { createServer, type Server } from "node:net";
