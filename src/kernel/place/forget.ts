@@ -22,7 +22,7 @@ export function forgetIsolates(): void {
     const memory = one.deref();
     // Numbers go on: what is under way must not be taken for what comes.
     if (!memory) continue;
-    const { last, forgottenMs, calls, events, losses } = memory;
-    Object.assign(memory, newMemory(), { last, forgottenMs, calls, events, losses });
+    const { last, forgottenMs, events, losses } = memory;
+    Object.assign(memory, newMemory(), { last, forgottenMs, events, losses });
   }
 }

@@ -120,7 +120,8 @@ export function createIsolate(
     memory.losses.isUntold = false;
     console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
   };
-  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps };
+  const underWay = { calls: 0 };
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps, underWay };
   let isClosed = false;
   const closed = () => {
     isClosed = true;

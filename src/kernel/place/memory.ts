@@ -49,8 +49,6 @@ export interface Memory {
   callMs: number;
   /** After this many ms a call without an answer is forgotten. */
   readonly forgottenMs: number;
-  /** How many calls wait for their answer. */
-  calls: number;
   readonly records: Map<string, KeyRecord>;
   /** By `Room`. */
   readonly rooms: { generation: number; bytes: number }[];
@@ -110,7 +108,6 @@ export function newMemory(budgetMs = 0, isHeard = false, losses = newLosses()): 
     clock: newStoreClock(),
     callMs: 0,
     forgottenMs: 2 * budgetMs + NEVER_ANSWERED_MS,
-    calls: 0,
     records: new Map(),
     rooms: [room(), room(), room(), room()],
     leased: new Set(),

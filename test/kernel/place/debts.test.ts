@@ -44,6 +44,7 @@ function createDebts() {
     timing: { nowMs: () => nowMs, sleep: async () => {} },
     random: () => 0,
     wraps: [],
+    underWay: { calls: 0 },
     trustedMs: () => 0,
     reportBug: () => expect.unreachable(),
   });

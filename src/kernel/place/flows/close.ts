@@ -32,16 +32,16 @@ export async function closePlace(place: Place, withinMs: number): Promise<void> 
 }
 
 async function settleAll(place: Place, isOver: () => boolean): Promise<void> {
-  const { memory, timing } = place;
+  const { underWay, timing } = place;
   do {
     // An answer may bring units that are held, or say that something is owed.
-    while (memory.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
+    while (underWay.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
     if (isOver()) return;
-    await settleOwed(place);
-  } while (memory.calls > 0);
+    await sendRest(place);
+  } while (underWay.calls > 0);
 }
 
-async function settleOwed(place: Place): Promise<void> {
+async function sendRest(place: Place): Promise<void> {
   const { memory, wraps } = place;
   for (let rest = wraps.flatMap((wrap) => wrap.handOver?.(place) ?? []); rest.length > 0; ) {
     const call = new Map<string, Receipt>();
