@@ -120,27 +120,14 @@ export function createIsolate(
     memory.losses.isUntold = false;
     console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
   };
-  const underWay = { calls: 0 };
-  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps, underWay };
-  let isClosed = false;
-  const closed = () => {
-    isClosed = true;
-  };
-  const takerFor = (wrap?: Wrap) => takerOf(place, wrap && untilClosed(wrap), closed);
-  /** A program that ends may have requests under way: the store decides about those. */
-  const untilClosed = (wrap: Wrap): Wrap => ({
-    ...wrap,
-    answer: (place, request, call) => (isClosed ? undefined : wrap.answer(place, request, call)),
-    known(place, request, call) {
-      return isClosed ? refusalUnderStrict(place, request) : wrap.known(place, request, call);
-    },
-  });
-  return { strict: takerFor(), wrapped: takerFor };
+  const ending = { calls: 0, isClosed: false };
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps, ending };
+  return { strict: takerOf(place), wrapped: (wrap) => takerOf(place, wrap) };
 }
 
-/** @param wrap undefined: the store makes every admission. @param closed called when nothing may be held any more. */
-function takerOf(place: Place, wrap: Wrap | undefined, closed: () => void): PlaceTaker {
-  const { store, memory } = place;
+/** @param wrap undefined: the store makes every admission. */
+function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
+  const { store, memory, ending } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
     renew: (charges, call) => renew(place, charges, call),
@@ -188,7 +175,7 @@ function takerOf(place: Place, wrap: Wrap | undefined, closed: () => void): Plac
     async known(asked, call) {
       const request = requestFor(asked);
       const sourced = attempt(place, () =>
-        wrap ? wrap.known(place, request, call) : refusalUnderStrict(place, request),
+        wrap && !ending.isClosed ? wrap.known(place, request, call) : refusalUnderStrict(place, request),
       );
       return sourced && answerOf(asked, sourced.reply, sourced.source, nothing);
     },
@@ -203,13 +190,13 @@ function takerOf(place: Place, wrap: Wrap | undefined, closed: () => void): Plac
       !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
     returned: (keys) => forgetRefusals(memory, keys),
     reset: (keys) => resetKeys(place, keys),
-    close(withinMs) {
-      closed();
-      return closePlace(place, withinMs);
-    },
+    close: (withinMs) => closePlace(place, withinMs),
   };
 }
 
 function answerBy(wrap: Wrap): typeof answerStrictly {
-  return (place, request, call) => wrap.answer(place, request, call) ?? answerStrictly(place, request, call);
+  return (place, request, call) => {
+    const answer = place.ending.isClosed ? undefined : wrap.answer(place, request, call);
+    return answer ?? answerStrictly(place, request, call);
+  };
 }

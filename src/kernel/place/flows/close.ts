@@ -16,7 +16,8 @@ const CALLS_BEYOND = 5;
  * @param withinMs what takes longer goes on, and nobody waits for it.
  */
 export async function closePlace(place: Place, withinMs: number): Promise<void> {
-  const { timing } = place;
+  const { timing, ending } = place;
+  ending.isClosed = true;
   const endsAtMs = timing.nowMs() + withinMs;
   let isDone = false;
   const isOver = () => isDone || timing.nowMs() >= endsAtMs;
@@ -32,13 +33,13 @@ export async function closePlace(place: Place, withinMs: number): Promise<void> 
 }
 
 async function settleAll(place: Place, isOver: () => boolean): Promise<void> {
-  const { underWay, timing } = place;
+  const { ending, timing } = place;
   do {
     // An answer may bring units that are held, or say that something is owed.
-    while (underWay.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
+    while (ending.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
     if (isOver()) return;
     await sendRest(place);
-  } while (underWay.calls > 0);
+  } while (ending.calls > 0);
 }
 
 async function sendRest(place: Place): Promise<void> {

@@ -34,8 +34,8 @@ export interface Place {
   readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
-  /** How many calls wait for their answer. */
-  readonly underWay: { calls: number };
+  /** How many calls wait for their answer, and whether the program ends: then the store makes every admission. */
+  readonly ending: { calls: number; isClosed: boolean };
   /** How the isolate may answer in its stead. */
   readonly wraps: readonly Wrap[];
 }
