@@ -34,6 +34,7 @@ export const METRICS: readonly Metric[] = [
     "Units that answers cost in the end. paid_for: the policy that matched.",
   ),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, if known."),
+  metric("origin_answers", ["status"], "Answers of the origin, by class of status."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
   metric(
     "store_calls",
@@ -69,7 +70,7 @@ const OTHER = "other";
  */
 const CHOSEN: Readonly<Record<string, number>> = { region: 400, [MODEL]: 50 };
 /** The values of these labels are words of this program. */
-const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "gen_ai_token_type", "le"];
+const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "status", "gen_ai_token_type", "le"];
 
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
   METRICS.flatMap(({ series, labels }) => [

@@ -1,6 +1,6 @@
 /**
- * What a row counts: sums by minute and series, the clients with most refusals, and the isolates that were heard; and
- * the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as absent, an entry or a whole
+ * What a row counts: sums by minute and series, the clients with most refusals and where they were refused, and the
+ * isolates that were heard; and the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as absent, an entry or a whole
  * text: one damaged row must not end all metrics.
  */
 
@@ -30,6 +30,12 @@ const MAX_ISOLATES = 5_000;
 export const MAX_CLIENTS = 64;
 /** Clients of a policy while lists are merged: to sort them after each list would take seconds for a day. */
 const MAX_MERGED = 512;
+/** Of so many of them, and so many routes and countries of each, a row also keeps where they were refused. */
+export const MAX_WHERE_CLIENTS = 10;
+export const MAX_WHERE = 5;
+/** Routes and countries of a client while lists are merged, and clients that have some. */
+const MAX_MERGED_WHERE = 64;
+const MAX_MERGED_WHERE_CLIENTS = 10_000;
 /** Policies whose clients are kept in one row. */
 const MAX_POLICIES = 100;
 
@@ -44,6 +50,15 @@ export type Lists = Readonly<Record<string, readonly TopEntry[]>>;
 /** For each policy at most `MAX_MERGED` entries by the client's key. */
 export type Top = Map<string, Map<string, TopEntry>>;
 
+/** A policy and a client of it, or a route and a country. */
+export function whereOf(first: string, second: string): string {
+  return `${first}\t${second}`;
+}
+
+/** By policy and client: refusals by route and country. */
+export type Where = Map<string, Sums>;
+export type WhereText = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
 /** The row of the minute, or of the hour, in which its batches arrived. */
 export interface StoredCounts {
   /** Minutes since the epoch. An hour is named by its first minute. */
@@ -51,6 +66,7 @@ export interface StoredCounts {
   /** By the minute, or hour, in which it happened: `arrived`, or earlier if the batch was late. */
   readonly sums: Map<number, Sums>;
   readonly top: Top;
+  readonly where: Where;
   /** The number of the last batch by isolate, the isolate that was heard last at the end. */
   readonly isolates: Map<string, number>;
 }
@@ -59,7 +75,7 @@ export interface StoredCounts {
 export type CountsText = Readonly<Record<"sums" | "top" | "isolates", string>>;
 
 export function noCounts(arrived: number, isolates = new Map<string, number>()): StoredCounts {
-  return { arrived, sums: new Map(), top: new Map(), isolates };
+  return { arrived, sums: new Map(), top: new Map(), where: new Map(), isolates };
 }
 
 /** Late counts of many minutes would make a row too large: beyond `MAX_SERIES`, they count in the minute of arrival. */
@@ -75,6 +91,7 @@ export function addSum({ arrived, sums }: StoredCounts, at: number, series: stri
 export function addCounts(into: StoredCounts, from: CountsText, atOf: (minute: number) => number): void {
   for (const [minute, series, sum] of sumsIn(from.sums)) addSum(into, atOf(minute), series, sum);
   addClients(into.top, clientsIn(from.top));
+  addWhere(into.where, whereIn(from.top));
 }
 
 export function addTo(sums: Sums, series: string, sum: number): void {
@@ -92,6 +109,31 @@ export function addClients(top: Top, lists: Lists): void {
     const isTooMany = clients.size > MAX_MERGED;
     top.set(policy, isTooMany ? new Map(mostOf(clients).map((entry) => [entry[0], entry])) : clients);
   }
+}
+
+export function addWhere(where: Where, from: WhereText): void {
+  for (const [client, places] of Object.entries(from)) {
+    const own = where.get(client) ?? new Map<string, number>();
+    if (own.size === 0 && where.size >= MAX_MERGED_WHERE_CLIENTS) continue;
+    for (const [place, refused] of Object.entries(places)) addTo(own, place, refused);
+    where.set(client, own.size > MAX_MERGED_WHERE ? new Map(largestOf(own)) : own);
+  }
+}
+
+/** Where the first clients of these lists were refused, the most frequent first. */
+export function whereOfFirst(lists: Lists, where: Where): WhereText {
+  const first = Object.entries(lists).flatMap(([policy, entries]) =>
+    entries.slice(0, MAX_WHERE_CLIENTS).map(([key]) => whereOf(policy, key)),
+  );
+  const found = first.flatMap((client) => {
+    const places = where.get(client);
+    return places ? [[client, Object.fromEntries(largestOf(places))]] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+function largestOf(sums: Sums): [string, number][] {
+  return [...sums].sort(([, a], [, b]) => b - a).slice(0, MAX_WHERE);
 }
 
 /** The refusals that are certainly the client's. */
@@ -116,11 +158,15 @@ export function remember(isolates: StoredCounts["isolates"], isolate: string, nu
   isolates.delete(first!);
 }
 
-export function textOf({ sums, top, isolates }: StoredCounts): CountsText {
+/** The name of `WhereText` in the column `top`: no policy has it, and older versions find no list there. */
+const WHERE = "";
+
+export function textOf({ sums, top, where, isolates }: StoredCounts): CountsText {
+  const lists = listsOf(top);
   const byMinute = [...sums].map(([minute, sums]) => [minute, Object.fromEntries(sums)]);
   return {
     sums: JSON.stringify(Object.fromEntries(byMinute)),
-    top: JSON.stringify(listsOf(top)),
+    top: JSON.stringify({ ...lists, [WHERE]: whereOfFirst(lists, where) }),
     isolates: JSON.stringify([...isolates]),
   };
 }
@@ -156,8 +202,16 @@ export function sumsIn(text: unknown): (readonly [minute: number, series: string
 
 export function clientsIn(text: unknown): Lists {
   const isEntry = (one: unknown): one is TopEntry => isTuple(one, 3);
-  const lists = Object.entries(tableIn(text)).map(([policy, list]) => [policy, listOf(list, isEntry)]);
+  const { [WHERE]: _, ...all } = tableIn(text);
+  const lists = Object.entries(all).map(([policy, list]) => [policy, listOf(list, isEntry)]);
   return Object.fromEntries(lists);
+}
+
+export function whereIn(text: unknown): WhereText {
+  const { [WHERE]: found } = tableIn(text);
+  const isPlaces = (places: unknown) => isTable(places) && Object.values(places).every(isCount);
+  const clients = Object.entries(isTable(found) ? found : {}).filter(([, places]) => isPlaces(places));
+  return Object.fromEntries(clients) as WhereText;
 }
 
 export function isolatesIn(text: unknown): StoredCounts["isolates"] {
