@@ -29,8 +29,8 @@ export interface MinuteCounts {
    */
   readonly top: Readonly<Record<string, readonly (readonly [key: string, refused: number, excess: number])[]>>;
   /**
-   * Where the first of these clients were refused, by policy and client (`whereOf`): at least so often on a route from a
-   * country (`whereOf`, too). Absent: an isolate of an older version has not counted it.
+   * Where the first of these clients were refused, by policy and client (`whereOf`): at least so often on a route and
+   * from a country (`whereOf`, too). Absent: an isolate of an older version does not count it.
    */
   readonly where?: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }

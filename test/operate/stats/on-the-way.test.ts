@@ -72,7 +72,7 @@ it("names the longest pattern and the country of a refusal, and nothing that a c
   await send("/shop/secret", { country: "T1" });
   await send("/elsewhere/secret");
   const [minute] = (await counts()) as [Batch["minutes"][number]];
-  const [[key]] = minute.top.site as [[string]];
+  const [[key] = ""] = minute.top.site!;
   expect(minute.where).toEqual({
     [`site\t${key}`]: { "/v1/*\tDE": 2, "/v1/:id/export\tDE": 2, "/shop/*\t?": 1, "/shop/*\tT1": 1 },
   });

@@ -1,7 +1,7 @@
 /**
  * What a row counts: sums by minute and series, the clients with most refusals and where they were refused, and the
- * isolates that were heard; and the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as absent, an entry or a whole
- * text: one damaged row must not end all metrics.
+ * isolates that were heard; and the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as
+ * absent, an entry or a whole text: one damaged row must not end all metrics.
  */
 
 import { isTable } from "../../../kernel/config/bindings.ts";
