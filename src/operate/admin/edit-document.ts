@@ -90,9 +90,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
     /**
      * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
      *
-     * @param by who. @param edit `view`: what the document makes of the policies before the change. `secret`: the fingerprint of the
-     * running key secret. @param isMeant whether a change of this version is meant; of another version it is `raced`.
-     * Default: any version.
+     * @param by who. @param edit `view`: what the document makes of the policies before the change. `secret`: the
+     * fingerprint of the running key secret. @param isMeant whether a change of this version is meant; of another
+     * version it is `raced`. Default: any version.
      */
     async change(
       by: string,
