@@ -38,7 +38,12 @@ function batch(): Batch {
     [seriesOf("lease_units", ["api", "granted"])]: 100,
   };
   const minute = Math.floor(Date.now() / 60_000);
-  const counts = { minute, sums, top: { api: [["k", 41, 1] as const] }, where: { "api\tk": { "/v1/*\tDE": 30 } } };
+  const counts = {
+    minute,
+    sums,
+    top: { api: [["k", 41, 1] as const] },
+    where: { "api\tk": [["/v1/*\tDE", 31, 1] as const] },
+  };
   return { isolate: "a", number: 1, minutes: [counts], open: ["eu"] };
 }
 

@@ -29,10 +29,10 @@ export interface MinuteCounts {
    */
   readonly top: Readonly<Record<string, readonly (readonly [key: string, refused: number, excess: number])[]>>;
   /**
-   * Where the first of these clients were refused, by policy and client (`whereOf`): at least so often on a route and
-   * from a country (`whereOf`, too). Absent: an isolate of an older version does not count it.
+   * The same of where the first of these clients were refused: lists by policy and client (`whereOf`), of routes and
+   * countries (`whereOf`). Absent: an isolate of an older version does not count it.
    */
-  readonly where?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly where?: MinuteCounts["top"];
 }
 
 /** The name of a metric and its label values, joined by tabs: `decisions\tapi\teu\tadmitted\tcache`. */
@@ -47,7 +47,7 @@ const MAX_OPEN_MS = 86_400_000;
 const SERIES = /^(?=.{3,200}$)[a-z][a-z_]*(?:\t[\x20-\x7e]*)+$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
 /** Two names. */
-const WHERE = /^[\x20-\x7e]{1,64}\t[\x20-\x7e]{1,64}$/;
+const PAIR = /^[\x20-\x7e]{1,64}\t[\x20-\x7e]{1,64}$/;
 
 /**
  * Refuses a batch that would leave rubbish in the rows. It comes from another isolate, perhaps of another version.
@@ -74,26 +74,23 @@ function checkMinute(counts: MinuteCounts, path: string): void {
   expect(isTable(sums), `${path}.sums`, "sums by series");
   const isSum = ([series, sum]: [string, unknown]) => SERIES.test(series) && isCount(sum);
   expect(Object.entries(sums).every(isSum), `${path}.sums`, "integers from 0 by the names of series");
-  const areWhere = isTable(where) && Object.entries(where).every(isWhere);
-  expect(areWhere, `${path}.where`, `for each client at most ${MAX_WHERE} integers from 0 by route and country`);
-  expect(isTable(top), `${path}.top`, "lists by policy");
-  for (const [policy, entries] of Object.entries(top)) {
-    const isList = isName(policy) && Array.isArray(entries) && entries.length <= MAX_CLIENTS;
-    expect(isList, `${path}.top`, `lists of at most ${MAX_CLIENTS} clients by policy`);
-    expect(entries.every(isEntry), `${path}.top`, "for each client key, refusals, and how many may be another's");
+  checkLists(top, `${path}.top`, NAME, MAX_CLIENTS);
+  checkLists(where, `${path}.where`, PAIR, MAX_WHERE);
+}
+
+/** @param name of a list, and of what it counts. */
+function checkLists(lists: unknown, path: string, name: RegExp, most: number): void {
+  expect(isTable(lists), path, "lists by policy");
+  const isEntry = (entry: unknown) => {
+    if (!Array.isArray(entry) || entry.length !== 3) return false;
+    const [key, refused, excess] = entry;
+    return typeof key === "string" && name.test(key) && isCount(refused) && isCount(excess) && excess <= refused;
+  };
+  for (const [of, entries] of Object.entries(lists)) {
+    const isList = name.test(of) && Array.isArray(entries) && entries.length <= most;
+    expect(isList, path, `lists of at most ${most} clients by policy`);
+    expect(entries.every(isEntry), path, "for each client key, refusals, and how many may be another's");
   }
-}
-
-function isEntry(entry: unknown): boolean {
-  if (!Array.isArray(entry) || entry.length !== 3) return false;
-  const [key, refused, excess] = entry;
-  return isName(key) && isCount(refused) && isCount(excess) && excess <= refused;
-}
-
-function isWhere([client, places]: [string, unknown]): boolean {
-  if (!WHERE.test(client) || !isTable(places)) return false;
-  const all = Object.entries(places);
-  return all.length <= MAX_WHERE && all.every(([place, refused]) => WHERE.test(place) && isCount(refused));
 }
 
 function isName(value: unknown): value is string {

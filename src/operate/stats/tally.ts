@@ -85,24 +85,16 @@ export class Tally {
     this.#visit(([metric, ...labels], sum) => {
       sums[seriesOf(metric!, labels)] = sum;
     });
-    const top = Object.fromEntries([...this.#top].map(([policy, clients]) => [policy, clients.list()]));
-    return { minute: this.minute, sums, top, where: this.#where() };
-  }
-
-  #where(): NonNullable<MinuteCounts["where"]> {
-    const found: Record<string, Record<string, number>> = {};
+    const top: Record<string, Entries> = {};
+    const where: Record<string, Entries> = {};
     for (const [policy, clients] of this.#top) {
-      for (const [key] of clients.list().slice(0, MAX_WHERE_CLIENTS)) {
-        const places = clients
-          .where(key)!
-          .list()
-          .filter(([, refused, excess]) => refused > excess);
-        if (places.length === 0) continue;
-        const sums = places.map(([where, refused, excess]) => [where, refused - excess]);
-        found[whereOf(policy, key)] = Object.fromEntries(sums);
+      top[policy] = clients.list();
+      for (const [key] of top[policy].slice(0, MAX_WHERE_CLIENTS)) {
+        const places = clients.where(key)!.list();
+        if (places.length > 0) where[whereOf(policy, key)] = places;
       }
     }
-    return found;
+    return { minute: this.minute, sums, top, where };
   }
 
   #visit(visitor: (path: Path, sum: number) => void, node = this.#root, path: Path = []): void {
@@ -146,6 +138,7 @@ export class Minutes {
   }
 }
 
+type Entries = [key: string, refused: number, excess: number][];
 type Client = { refused: number; excess: number; where?: TopClients };
 
 /**
@@ -183,7 +176,7 @@ export class TopClients {
   }
 
   /** The most refused first. */
-  list(): [key: string, refused: number, excess: number][] {
+  list(): Entries {
     const sorted = [...this.#clients].sort(([, a], [, b]) => b.refused - a.refused);
     return sorted.map(([key, { refused, excess }]) => [key, refused, excess]);
   }

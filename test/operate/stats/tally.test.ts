@@ -26,7 +26,7 @@ it("names series by metric and labels, also if two labels are the same word", ()
     minute: 7,
     sums: { "decisions\tlive\teu\tadmitted\tlive": 3, "fallback\tlive": 1 },
     top: { api: [["hash", 1, 0]] },
-    where: { "api\thash": { "/v1\tDE": 1 } },
+    where: { "api\thash": [["/v1\tDE", 1, 0]] },
   });
 });
 

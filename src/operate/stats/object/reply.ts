@@ -3,7 +3,7 @@
 import type { Rejected } from "../../../kernel/store/rejected.ts";
 import type { WarningBatch } from "../../alerts/batch.ts";
 import type { Batch } from "../batch.ts";
-import { type CountsText, certain, HOUR, type Lists, sumsIn, type WhereText, whereOf } from "./counts.ts";
+import { type CountsText, certain, HOUR, type Lists, sumsIn, whereOf } from "./counts.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {
@@ -28,7 +28,7 @@ export interface Recent {
   readonly timeline: Timeline;
   readonly top: Lists;
   /** Where the first of them were refused. Absent: the object is of an older version. */
-  readonly where?: WhereText;
+  readonly where?: Lists;
   /** Isolates that have stopped calling a place, by place. */
   readonly open: ReadonlyMap<string, number>;
   /** When the last batch arrived, ms since the epoch. */
@@ -109,18 +109,18 @@ export function replyOf({ timeline, top, where = {}, open, heardAtMs }: Recent, 
 }
 
 /** A client whose refusals may all be another's is not named. */
-function clientsOf(policy: string, entries: Lists[string], where: WhereText) {
+function clientsOf(policy: string, entries: Lists[string], where: Lists) {
   return entries
     .map((entry) => ({ key: entry[0], refused: certain(entry), where: placesOf(where[whereOf(policy, entry[0])]) }))
     .filter(({ refused }) => refused > 0);
 }
 
-/** The most frequent first. Sums of several isolates and minutes: each is at most what was. */
-function placesOf(sums: WhereText[string] = {}) {
-  return Object.entries(sums).map(([where, refused]) => {
-    const [route = "", country = ""] = where.split("\t");
-    return { route, country, refused };
+function placesOf(entries: Lists[string] = []) {
+  const places = entries.map((entry) => {
+    const [route = "", country = ""] = entry[0].split("\t");
+    return { route, country, refused: certain(entry) };
   });
+  return places.filter(({ refused }) => refused > 0);
 }
 
 /** Writing an instant takes longer than the rest of a point: each instant is written once. */

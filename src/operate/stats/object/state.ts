@@ -100,7 +100,7 @@ export class StatsState {
         addTo(this.totals, name, sum);
       }
       addClients(counts.top, top);
-      addWhere(counts.where, where);
+      addWhere(counts.where, where, counts.top);
     }
     remember(this.isolates, isolate, number);
     remember(counts.isolates, isolate, number);
