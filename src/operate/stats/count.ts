@@ -56,7 +56,8 @@ const isRefusal = (outcome: Outcome | undefined) => outcome === "refused" || out
 
 /** Counts where the clients of a refusal were refused, by each policy that has refused. */
 export function countWhere(tally: Tally, { policies }: Decision, takes: DecisionContext["takes"], where: string): void {
-  for (const [t, { policy, became }] of policies.entries()) {
+  for (let t = 0; t < policies.length; t++) {
+    const { policy, became } = policies[t]!;
     if (isRefusal(outcomeOf(became, policy.mode))) tally.addWhere(policy.name, takes[t]!.partition, where);
   }
 }
