@@ -151,7 +151,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
         }),
       ]),
     ),
-    answers: perMinute((at, list) => {
+    responses: perMinute((at, list) => {
       const passed = sum(list, ({ outcome }) => outcome === "admitted");
       const isAway = list.some(({ source }) => source === "fallback");
       const shares = { "2xx": 0.94, "3xx": 0.01, "4xx": 0.04, "5xx": isAway ? 0.2 : 0.002, none: isAway ? 0.1 : 0 };
@@ -189,7 +189,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
 
 /** A gateway that has counted nothing yet. */
 export function noStats(): StatsAnswer {
-  const answers = { points: [], top: {}, near: [], calls: [], fallback: [], leases: [], open: [], answers: [] };
+  const answers = { points: [], top: {}, near: [], calls: [], fallback: [], leases: [], open: [], responses: [] };
   const empty = { ...answers, units: [], settled: [], tokens: [] };
   return { ...empty, heard: null, step: 60, flush: FLUSH_S };
 }

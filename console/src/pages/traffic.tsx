@@ -46,7 +46,7 @@ export function Traffic({ view, points, what, answers }: TrafficProps) {
   };
   const notAdmitted = stacks.filter(({ is, counts }) => is !== "admitted" && used(is, counts));
   const answered = ANSWERS.map(({ is, name, statuses }) => {
-    const counts = along(stats.answers, grid, ({ status }) => statuses.some((one) => one === status));
+    const counts = along(stats.responses, grid, ({ status }) => statuses.some((one) => one === status));
     return { is, name, counts };
   });
   const step = `a bar is ${duration(grid.stepMs)}`;
@@ -60,7 +60,7 @@ export function Traffic({ view, points, what, answers }: TrafficProps) {
         height={190}
       />
       <TimeChart {...shared} label="Refused, or would be" note="on its own scale" stacks={notAdmitted} height={140} />
-      {answers && stats.answers.length > 0 && (
+      {answers && stats.responses.length > 0 && (
         <TimeChart
           {...shared}
           label="What the origin answered"

@@ -34,7 +34,7 @@ export const METRICS: readonly Metric[] = [
     "Units that answers cost in the end. paid_for: the policy that matched.",
   ),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, if known."),
-  metric("origin_answers", ["status"], "Answers of the origin, by class of status."),
+  metric("origin_responses", ["status"], "Responses of the origin, by class of status."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
   metric(
     "store_calls",

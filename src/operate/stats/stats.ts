@@ -67,7 +67,7 @@ export function createStats(
 
     onAnswer(status, background) {
       const nowMs = Date.now();
-      minutes.at(nowMs).add(["origin_answers", status], 1);
+      minutes.at(nowMs).add(["origin_responses", status], 1);
       // An origin may take longer than the request has waited for a flush.
       handOn(background, nowMs);
     },

@@ -57,10 +57,15 @@ it("counts each answer by its class, also of requests that no policy counts, and
   await send("/499", { signal: left.signal as never });
   // An isolate that hands on late does so for the answer, too.
   const [{ sums }] = (await counts()) as [Batch["minutes"][number]];
-  const answers = Object.entries(sums).filter(([series]) => series.startsWith("origin_answers"));
+  const answers = Object.entries(sums).filter(([series]) => series.startsWith("origin_responses"));
   expect(Object.fromEntries(answers)).toEqual({
-    ...{ "origin_answers\t2xx": 2, "origin_answers\t3xx": 1, "origin_answers\t4xx": 1, "origin_answers\t5xx": 2 },
-    "origin_answers\tnone": 1,
+    ...{
+      "origin_responses\t2xx": 2,
+      "origin_responses\t3xx": 1,
+      "origin_responses\t4xx": 1,
+      "origin_responses\t5xx": 2,
+    },
+    "origin_responses\tnone": 1,
   });
 });
 

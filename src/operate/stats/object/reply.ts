@@ -89,8 +89,8 @@ export function replyOf({ timeline, top, where = {}, open, heardAtMs }: Recent, 
     /** Units when answers were settled under a meter, and their tokens. */
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
-    /** What the origin answered: `2xx` and so on; `none`. */
-    answers: points("origin_answers", "status"),
+    /** Of the origin: `2xx` and so on; `none`. */
+    responses: points("origin_responses", "status"),
     near: points("near_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
