@@ -5,6 +5,7 @@ import { partsWith } from "./features/default.ts";
 import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
 import { reading } from "./kernel/config/bindings.ts";
+import { placeOf } from "./kernel/config/fields/read.ts";
 import { readSetting } from "./kernel/config/fields/setting.ts";
 import { missingIdentity } from "./kernel/config/identity.ts";
 import { ConfigurationError } from "./kernel/config/mistake.ts";
@@ -62,7 +63,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
 export function createLimiter<const P extends readonly LoosePolicy[]>(
   all: LimiterOptions<P>,
 ): Limiter<P[number]["name"]> {
-  checkOptions("createLimiter", all, LIMITER_TYPES);
+  checkOptions("createLimiter", all, LIMITER_TYPES, (name) => placeOf(name, tableOfSome([]).fields));
   const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], onWarning, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {

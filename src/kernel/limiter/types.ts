@@ -29,8 +29,7 @@ export interface LimiterFeature {
 /** Options of `createLimiter`. @typeParam P the policies as they are written. */
 export interface LimiterOptions<P = readonly PolicyInput[]> {
   /**
-   * The policies as in wrangler.toml. Every mistake in them is reported at once; patterns of `match` and `cost` are
-   * read when the limiter is put before a handler.
+   * The policies as in wrangler.toml. Every mistake in them is reported at once.
    */
   readonly policies: CheckedPolicies<P>;
   /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
