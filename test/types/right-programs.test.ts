@@ -74,14 +74,6 @@ limited.fetch(new Request("http://a.example"));
 withRateLimit<{ text: string }>((_request, env) => new Response(env.text), make);
 `;
 
-it("programs elsewhere than on Workers", async () => {
-  expect((await messagesAbout({ "elsewhere.ts": ELSEWHERE }, "node"))["elsewhere.ts"]).toBeUndefined();
-});
-
-it("a Worker", async () => {
-  expect((await messagesAbout({ "worker.ts": WORKERS }, "workers"))["worker.ts"]).toBeUndefined();
-});
-
 /** What stands around a block or a line that is a part of a program. */
 const AROUND: readonly (readonly [begins: string, around: string])[] = [
   [
@@ -106,11 +98,11 @@ const IMPORTED = {
   }`,
 };
 
-it("every block of TypeScript of the pages, and every line of it within a sentence", async () => {
+it("compile: these, every block of TypeScript of the pages, and every line of it within a sentence", async () => {
   const isPage = (name: string) => name.endsWith(".md") && !/^api[./]/.test(name);
   const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" }).filter(isPage);
   const pages = ["README.md", "examples/next/README.md", ...docs.map((name) => `docs/${name}`)];
-  const programs = { node: { ...IMPORTED }, workers: { "sqlite-store.ts": IMPORTED["sqlite-store.ts"] } };
+  const programs = { node: { ...IMPORTED, "elsewhere.ts": ELSEWHERE }, workers: { "worker.ts": WORKERS } };
   let [blocks, lines] = [0, 0];
   for (const page of pages) {
     const file = page.replaceAll(/[/.]/g, "-");
@@ -118,7 +110,7 @@ it("every block of TypeScript of the pages, and every line of it within a senten
       // The method of a class, which test/docs/blocks.test.ts compares with its example.
       if (text.startsWith("async take(")) continue;
       const [, around = ""] = AROUND.find(([begins]) => text.startsWith(begins)) ?? [];
-      const platform = /process\.|node:|express|node-server|next\//.test(text) ? "node" : "workers";
+      const platform = /process\.|node:|express|node-server|next\/|sqlite/.test(text) ? "node" : "workers";
       Object.assign(programs[platform], { [`${file}-${++blocks}.ts`]: `${around}${text}\nexport {};\n` });
     }
     for (const [, line = ""] of read(page).matchAll(LINE)) {

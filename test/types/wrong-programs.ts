@@ -91,7 +91,7 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     run: /limits\[0\]\.algorithm: expected .*"token-bucket".*; found "token-bukcet" /,
   },
   {
-    what: "a limit of 0",
+    what: "a limit as text, in a variable",
     program: `const policies = [{ name: "api", limits: [{ limit: "none", window: "1m" }] }];\ncreateLimiter({ policies, store });`,
     editor: /^policies: .*(?:\n.*)*Type 'string' is not assignable to type 'number'/,
     run: /limits\[0\]\.limit: expected an integer from 1 to 1000000000; found "none" /,
@@ -160,13 +160,13 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     what: "a take of a policy that there is not",
     program: `${TAKE}\nawait limiter.take("b", { key: "ann" });`,
     editor: /^"b": .*'"b"' is not assignable to parameter of type '"a" \|/,
-    run: /policy/,
+    run: /take: no policy is named "b"; there are a/,
   },
   {
     what: "a take of several, of which there is not one",
     program: `${TAKE}\nawait limiter.take([{ policy: "b", key: "ann" }]);`,
     editor: /^policy: .*'"b"' is not assignable to type '"a"'/,
-    run: /policy/,
+    run: /take: no policy is named "b"; there are a/,
   },
   {
     what: "a wait with the option of a take",
