@@ -30,7 +30,9 @@ type LooseLimit = { readonly limit: number | string } & LooseLimitFields;
 
 /** A policy whose texts TypeScript does not know. */
 export interface LoosePolicy extends LooseFields<Omit<PolicyInput, "key" | "limits">> {
+  /** As in `PolicyInput`. A function is here to be answered: no policy has one. */
   readonly key?: Loose<PolicyInput["key"]> | ((request: never) => unknown);
+  /** 1 to 8 limits. */
   readonly limits: readonly LooseLimit[];
 }
 
