@@ -39,6 +39,10 @@ const typed: PolicyInput[] = [{ name: "a", key: "ip", limits: [{ limit: 2, windo
 createLimiter({ policies: [...typed, ...policies.slice(1)], store });
 createLimiter({ policies: [1, 2].map((n) => ({ name: \`p-\${n}\`, limits: [{ limit: n, window: \`\${n}m\` }] })), store });
 
+export const made = (user: string, limit: number) =>
+  createLimiter({ policies: [{ name: \`p-\${limit}\`, key: \`\${user}:id\`, limits: [{ limit, window: "1m" }] }], store });
+createLimiter({ policies: JSON.parse("[]"), store }).take("a");
+
 // Numbers as texts are for variables of a Worker.
 // @ts-expect-error
 createLimiter({ policies: [{ name: "a", limits: [{ limit: "2", window: "1m" }] }], store });

@@ -169,21 +169,9 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     run: /take: no policy is named "b"; there are a/,
   },
   {
-    what: "a wait with the option of a take",
-    program: `${TAKE}\nawait limiter.wait("a", { key: "ann", timeout: 5 });`,
-    editor: /^timeout: .*'timeout' does not exist in type 'WaitOptions'/,
-    run: /wait: unknown option timeout: did you mean timeoutMs\?/,
-  },
-  {
     what: "options of express-rate-limit",
     program: "rateLimit({ windowMs: 60_000, limit: 5 });",
     editor: /^windowMs: .*'windowMs' does not exist in type 'Limiter/,
     run: /expected a limiter made by createLimiter\. docs\/migrate\/express-rate-limit\.md shows how/,
-  },
-  {
-    what: "a limiter in front of a handler, in the wrong order",
-    program: `${TAKE}\nwithRateLimit(limiter, () => new Response());`,
-    editor: /^limiter: /,
-    run: /withRateLimit: expected a fetch handler/,
   },
 ];

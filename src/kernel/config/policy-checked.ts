@@ -88,13 +88,17 @@ type NoField<K, Of extends string> = K extends `${infer Name}Ms`
     ? `${K} belongs into limits: [{ limit: 100, window: "1m" }]`
     : `${Of} has no field ${K & string}`;
 
-type CheckedWindow<T, Right> = string extends T
-  ? T
-  : T extends Right
+/** A text that is not wholly known: `string`, or a template of it. Otherwise never. */
+type Open<T> = T extends string ? (Record<never, never> extends Record<T, 1> ? T : never) : never;
+
+type CheckedWindow<T, Right> =
+  T extends Open<T>
     ? T
-    : "day" extends Right
-      ? Right
-      : 'window: a number with its unit, for example "10s", "1m" or "1h"';
+    : T extends Right
+      ? T
+      : "day" extends Right
+        ? Right
+        : 'window: a number with its unit, for example "10s", "1m" or "1h"';
 
 /** The window is missing where the limit is. */
 type CheckedNumber<L> =
@@ -107,7 +111,7 @@ type CheckedNumber<L> =
 /** A value as it is written, if it fits; otherwise the type that fits. */
 type Checked<T, Right> = T extends Right
   ? T
-  : string extends T
+  : T extends Open<T>
     ? Extract<Right, string> extends never
       ? Right
       : T
@@ -125,13 +129,14 @@ type CheckedFields<T, Right> = {
 
 type Letter = "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" | "k" | "l" | "m" | "n" | "o" | "p" | "q" | "r";
 type Letters = Letter | "s" | "t" | "u" | "v" | "w" | "x" | "y" | "z" | `${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9}`;
-type CheckedName<T> = string extends T
-  ? T
-  : T extends `${infer First}${infer Rest}`
-    ? First extends Letters
-      ? IsName<Rest> extends true
-        ? T
-        : "name: 1 to 32 of a-z, 0-9 and -"
-      : "name: 1 to 32 of a-z, 0-9 and -, not beginning with -"
-    : string;
+type CheckedName<T> =
+  T extends Open<T>
+    ? T
+    : T extends `${infer First}${infer Rest}`
+      ? First extends Letters
+        ? IsName<Rest> extends true
+          ? T
+          : "name: 1 to 32 of a-z, 0-9 and -"
+        : "name: 1 to 32 of a-z, 0-9 and -, not beginning with -"
+      : string;
 type IsName<Rest> = Rest extends "" ? true : Rest extends `${Letters | "-"}${infer More}` ? IsName<More> : false;
