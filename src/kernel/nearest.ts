@@ -19,6 +19,12 @@ export function meantBy(typed: string, names: readonly string[]): string | undef
   return nearest(typed, names) ?? (word.length < SHORTEST_PART ? undefined : names.find(isPart));
 }
 
+/** What is expected of a field that a table does not have. @param named its fields, as a message names them. */
+export function noField(typed: string, names: readonly string[], named = names.join(", ")): string {
+  const meant = meantBy(typed, names);
+  return meant === undefined ? `only the fields ${named}` : `no ${typed}: did you mean ${meant}?`;
+}
+
 function plain(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, "");
 }

@@ -103,14 +103,12 @@ describe("what a typing error probably meant", () => {
     ["POLICIES[0].key[0]", policy({ key: ["ip + beare"] }), '"ip+bearer"'],
     ["RATE_LIMIT_HEADERS", { POLICIES: [POLICY], RATE_LIMIT_HEADERS: "draft11" }, '"draft-11"'],
     ["IDENTITY.jwks", { POLICIES: [POLICY], IDENTITY: { jwks: "id.example.com" } }, '"https://id.example.com"'],
-    ["IDENTITY[0].isuer", { POLICIES: [POLICY], IDENTITY: [{ isuer: "https://id.example.com" }] }, "issuer"],
     ["COUNTS_LOCATION", { POLICIES: [POLICY], COUNTS_LOCATION: "wuer" }, '"weur"'],
     ["REGIONS.contry", { POLICIES: [POLICY], REGIONS: { contry: { DE: "eu" } } }, "country"],
     ["ORIGIN_URL", { POLICIES: [POLICY], ORIGIN_URL: "o.example.com" }, '"https://o.example.com"'],
     ["ORIGIN_URL", { POLICIES: [POLICY], ORIGIN_URL: "localhost:3000" }, '"http://localhost:3000"'],
     ["UPSTASH_REDIS_REST_URL", { UPSTASH_REDIS_REST_URL: "eu1-a-1.upstash.io" }, '"https://eu1-a-1.upstash.io"'],
     ["REDIS_NODES[0].url", { REDIS_NODES: [{ name: "a", url: "a.example", token: "T" }] }, '"https://a.example"'],
-    ["REDIS_NODES[0].ulr", { POLICIES: [POLICY], REDIS_NODES: [{ name: "a", ulr: "https://a", token: "T" }] }, "url"],
   ])("%s", async (path, vars, suggestion) => {
     const { mistakes } = await reportOf(toml(vars));
     expect(mistakes.find((mistake) => mistake.path === path)).toMatchObject({ suggestion });

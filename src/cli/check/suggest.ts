@@ -5,9 +5,7 @@ import { isBareHost } from "../../kernel/config/bindings.ts";
 import { LOCATION_HINTS } from "../../kernel/config/counts.ts";
 import type { Field } from "../../kernel/config/fields/field.ts";
 import { fieldsBy, inPolicyOf } from "../../kernel/config/fields/read.ts";
-import { ISSUER_FIELDS } from "../../kernel/config/identity.ts";
 import type { Mistake, MistakeCode } from "../../kernel/config/mistake.ts";
-import { NODE_FIELDS } from "../../kernel/config/redis.ts";
 import { REGION_KINDS } from "../../kernel/config/regions.ts";
 import { type Bindings, RATE_LIMIT_HEADERS } from "../../kernel/config/settings.ts";
 import { formatDuration } from "../../kernel/core/duration.ts";
@@ -42,9 +40,7 @@ const SUGGEST: Partial<Record<MistakeCode, (value: unknown) => string | undefine
 
 /** The fields of tables outside of policies. */
 const NAMES: Partial<Record<MistakeCode, readonly string[]>> = {
-  ERR_REDIS_NODES: NODE_FIELDS,
   ERR_REGIONS: REGION_KINDS,
-  ERR_IDENTITY: ISSUER_FIELDS,
 };
 
 const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {

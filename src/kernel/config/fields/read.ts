@@ -3,7 +3,7 @@
 import { bareExpected, DURATION, parseDurationMs } from "../../core/duration.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
-import { meantBy, nearest } from "../../nearest.ts";
+import { nearest, noField } from "../../nearest.ts";
 import { isTable } from "../bindings.ts";
 import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
 import type { Field, Fields, Unit } from "./field.ts";
@@ -134,8 +134,7 @@ function instead(name: string, fields: Fields, tables: Readonly<Record<string, F
   if (nearest(name, limitFields(fields))) {
     return `no ${name}: did you mean limits = [{ limit = 100, window = "1m" }]?`;
   }
-  const meant = meantBy(name, Object.keys(fields));
-  return meant ? `no ${name}: did you mean ${meant}?` : `only the fields ${Object.keys(fields).join(", ")}`;
+  return noField(name, Object.keys(fields));
 }
 
 /** Where a field stands in a policy that has this name, or nearly this name. */
