@@ -111,7 +111,7 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
   {
     what: "a key that is no source",
     program: policy(`key: "ipaddress"`),
-    editor: /^key: .*'"ipaddress"' is not assignable to type .*KeyInput/,
+    editor: /^key: .*'"ipaddress"' is not assignable to type '"key: ip, bearer, header:<name>, /,
     run: /policies\[0\]\.key: expected a list of ip, .*; found "ipaddress" /,
   },
   {

@@ -44,12 +44,20 @@ type CheckedPolicy<P> = {
     ? CheckedName<P[K]>
     : K extends "limits"
       ? CheckedLimits<P[K]>
-      : K extends keyof PolicyInput
-        ? P[K] extends (request: never) => unknown
-          ? "a function that names the client is the option key of withRateLimit and rateLimit"
-          : Checked<P[K], PolicyInput[K]>
-        : NoField<K, "a policy">;
+      : K extends "key"
+        ? CheckedKey<P[K]>
+        : K extends keyof PolicyInput
+          ? Checked<P[K], PolicyInput[K]>
+          : NoField<K, "a policy">;
 };
+
+type CheckedKey<T> = T extends PolicyInput["key"] | Open<T>
+  ? T
+  : T extends readonly unknown[]
+    ? { readonly [I in keyof T]: CheckedKey<T[I]> }
+    : T extends (request: never) => unknown
+      ? "a function that names the client is the option key of withRateLimit and rateLimit"
+      : "key: ip, bearer, header:<name>, jwt:<name>, … or several joined by +";
 
 type CheckedLimits<L> = { readonly [I in keyof L]: CheckedLimit<L[I]> };
 

@@ -163,7 +163,7 @@ export interface PolicyTake<Name extends string = string> extends KeyByHand {
  */
 export interface Limiter<Name extends string = string> {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
-  readonly policies: readonly Policy[];
+  readonly policies: readonly (Policy & { readonly name: Name })[];
   /** Name of the region under which limits with `scope: "region"` count, unless a call names another. */
   readonly region: string;
   /** How many bits of an IPv6 address name a client. */
