@@ -26,7 +26,7 @@ interface Example {
   readonly starts: Readonly<Record<string, readonly [program: string, ...args: string[]]>>;
 }
 
-const [BUN, DENO] = ["bun@1.4.5", "deno@2.9.6"];
+export const [BUN, DENO] = ["bun@1.4.5", "deno@2.9.6"] as const;
 const DENO_RUN = ["run", "--allow-net", "--allow-env", "--allow-read", "deno.mjs"];
 
 const RUNS: readonly Example[] = [

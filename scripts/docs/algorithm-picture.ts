@@ -1,12 +1,13 @@
 /** Draws two panels as an SVG: admissions per second, and a quantity over the same time with its limit. */
 
-const WIDTH = 720;
-const HEIGHT = 300;
+/** On a phone 390 px wide, a page shows it at 342 px: text of 16 px is 11 px there. */
+const WIDTH = 480;
+const HEIGHT = 372;
 const LEFT = 44;
-const RIGHT = 704;
+const RIGHT = 468;
 /** The top and bottom of each panel. */
-const UPPER = { top: 62, bottom: 152 } as const;
-const LOWER = { top: 190, bottom: 270 } as const;
+const UPPER = { top: 96, bottom: 186 } as const;
+const LOWER = { top: 232, bottom: 332 } as const;
 
 interface Picture {
   readonly title: string;
@@ -53,11 +54,11 @@ export function draw(picture: Picture): string {
 
   return [
     ...opening({ width: WIDTH, height: HEIGHT, title, description }),
-    `<rect class="span" x="${spanX}" y="${UPPER.top - 16}" width="${round(x(span.toMs) - spanX)}" height="${LOWER.bottom - UPPER.top + 16}"/>`,
-    `<text class="head" x="${LEFT}" y="20">${xml(title)}</text>`,
-    `<text class="key" x="${LEFT}" y="38">${xml(bars)}</text>`,
-    `<text class="mark" x="${round((spanX + x(span.toMs)) / 2)}" y="${UPPER.top - 4}" text-anchor="middle">${xml(span.label)}</text>`,
-    `<text class="key" x="${LEFT}" y="${LOWER.top - 10}">${xml(quantity)}</text>`,
+    `<rect class="span" x="${spanX}" y="${UPPER.top - 22}" width="${round(x(span.toMs) - spanX)}" height="${LOWER.bottom - UPPER.top + 22}"/>`,
+    `<text class="head" x="12" y="24">${xml(title)}</text>`,
+    `<text class="key" x="12" y="50">${xml(bars)}</text>`,
+    `<text class="mark" x="${round((spanX + x(span.toMs)) / 2)}" y="${UPPER.top - 6}" text-anchor="middle">${xml(span.label)}</text>`,
+    `<text class="key" x="12" y="${LOWER.top - 16}">${xml(quantity)}</text>`,
     ...axis(UPPER, [0, most], upperY),
     ...axis(LOWER, [0, limit, ...(max >= 2 * limit ? [2 * limit] : [])], lowerY),
     `<path class="asked" d="${path(asked)}"/>`,
@@ -65,14 +66,13 @@ export function draw(picture: Picture): string {
     ...(part ? [`<path class="part" d="M${x(fromMs)} ${lowerY(0)}${line(part)}H${x(toMs)}V${lowerY(0)}"/>`] : []),
     `<path class="sum" d="M${x(fromMs)} ${lowerY(0)}${line(steps)}H${x(toMs)}"/>`,
     `<path class="limit" d="M${LEFT} ${lowerY(limit)}H${RIGHT}"/>`,
-    `<text class="limit-name" x="${RIGHT}" y="${round(lowerY(limit) - 4)}" text-anchor="end">limit ${limit}</text>`,
     `<path class="boundary" d="${ticks
       .filter((s) => s % 10 === 0)
-      .map((s) => `M${x(1000 * s)} ${UPPER.top - 16}V${LOWER.bottom}`)
+      .map((s) => `M${x(1000 * s)} ${UPPER.top - 22}V${LOWER.bottom}`)
       .join("")}"/>`,
     ...ticks.map(
       (s) =>
-        `<text class="tick" x="${x(1000 * s)}" y="${LOWER.bottom + 16}" text-anchor="middle">${s === 0 ? "0 s" : s}</text>`,
+        `<text class="tick" x="${x(1000 * s)}" y="${LOWER.bottom + 22}" text-anchor="middle">${s === 0 ? "0 s" : s}</text>`,
     ),
     "</svg>",
     "",
@@ -81,8 +81,8 @@ export function draw(picture: Picture): string {
 
 /** `prefers-color-scheme` also works in an SVG that a page shows as an image. */
 const STYLE = `<style>
-text{font:12px system-ui,sans-serif;fill:#1f2328}
-.head{font-size:14px;font-weight:600}
+text{font:16px system-ui,sans-serif;fill:#1f2328}
+.head{font-weight:600}
 .key,.tick{fill:#59636e}
 .paper{fill:#fff}
 .mark{fill:#7d4e00;font-weight:600}
@@ -136,7 +136,7 @@ export function axis(
 ): string[] {
   return values.flatMap((value) => [
     `<path class="axis" d="M${left} ${toY(value)}H${right}"/>`,
-    `<text class="tick" x="${left - 6}" y="${round(toY(value) + (value === 0 && panel.bottom === toY(0) ? 0 : 4))}" text-anchor="end">${value}</text>`,
+    `<text class="tick" x="${left - 6}" y="${round(toY(value) + (value === 0 && panel.bottom === toY(0) ? 0 : 5))}" text-anchor="end">${value}</text>`,
   ]);
 }
 

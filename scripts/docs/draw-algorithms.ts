@@ -72,7 +72,7 @@ const AT_BOUNDARY = [
 export async function pictures(): Promise<Map<string, string>> {
   const drawn = new Map<string, string>();
   for (const { name, title, limit } of AT_BOUNDARY) {
-    drawn.set(name, drawAtBoundary(`${title}: ${LIMIT} per 10 s`, await runAtBoundary(limit, WORST_MS)));
+    drawn.set(name, drawAtBoundary(title, await runAtBoundary(limit, WORST_MS)));
   }
   drawn.set("concurrency", await drawInFlight());
   return drawn;
@@ -104,9 +104,9 @@ function drawAtBoundary(title: string, { askedMs, admittedMs, held }: Run): stri
     toMs: TO_MS,
     askedMs,
     admittedMs,
-    bars: `${bars} (outline: asked; the first 50 come 1 ms before 0 s)`,
+    bars: `${bars} (outline: asked)`,
     steps: inLastWindow(admittedMs),
-    quantity: "the same, in the last 10 s",
+    quantity: `the same, in the last 10 s (red: limit ${LIMIT})`,
     limit: LIMIT,
     max: 2 * LIMIT,
     span: { fromMs: worst.fromMs, toMs: worst.fromMs + WINDOW_MS, label: `worst 10 s: ${worst.count}` },
@@ -145,10 +145,10 @@ async function drawInFlight(): Promise<string> {
     toMs: TO_MS,
     askedMs: run.askedMs,
     admittedMs: run.admittedMs,
-    bars: "admitted per second (outline: asked); each takes 2 s",
+    bars: "admitted per second (outline: asked)",
     steps: run.taken,
     part: run.inFlight,
-    quantity: "slots taken (area: really in use)",
+    quantity: `slots taken (area: in use; red: limit ${limit})`,
     limit,
     max: limit + 1,
     span: { fromMs: run.lostMs, toMs: run.freeMs, label: "two slots lost" },

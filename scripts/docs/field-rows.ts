@@ -65,7 +65,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
       'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window',
   },
   mode: {
-    meaning: "`shadow`: the policy counts and logs, but refuses nothing and appears in no header",
+    meaning: "`shadow`: the policy counts and logs, but refuses only blocked clients, and appears in no header",
   },
   onStoreFailure: {
     meaning:
@@ -315,6 +315,13 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     kind: "variable",
     meaning: '`"on"`: [a log line with the tokens of each response](metrics.md#tokens), for policies with a `meter`',
   },
+  LIMITS_TITLE: {
+    kind: "variable",
+    meaning: "The name of your API on [the page of limits](clients.md#the-page-of-limits)",
+  },
+  LIMITS_CONTACT: { kind: "variable", meaning: "Whom its readers can ask: an https URL or a mail address" },
+  LIMITS_BEFORE: { kind: "variable", meaning: "Your own words above the limits: plain text, up to 2,000 characters" },
+  LIMITS_AFTER: { kind: "variable", meaning: "The same below the limits" },
   ASSETS: {
     kind: "static files",
     meaning:
@@ -462,7 +469,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`; you get the error with the first request. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address; the middleware is refused when it is made, or with the first request if a function of `env` makes the limiter. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space.",
   ERR_TAKE_TOKEN:
@@ -475,6 +482,10 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_RECORD:
     '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [record decisions](replay.md#record-decisions).',
   ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens in the log](metrics.md#tokens).",
+  ERR_LIMITS_TITLE: "`LIMITS_TITLE` has 1 to 100 characters.",
+  ERR_LIMITS_CONTACT: "`LIMITS_CONTACT` is an https URL or a mail address, at most 200 characters.",
+  ERR_LIMITS_BEFORE: "`LIMITS_BEFORE` has 1 to 2,000 characters. An empty line begins a paragraph.",
+  ERR_LIMITS_AFTER: "`LIMITS_AFTER` has 1 to 2,000 characters. An empty line begins a paragraph.",
   ERR_ASSETS:
     '`ASSETS` must be a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:

@@ -4,15 +4,16 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
 import llmstxt from "vitepress-plugin-llms";
+import { withBlocksOfPages } from "./blocks.ts";
 import { withSiteLinks } from "./links.ts";
 import { RANKING } from "./search.ts";
-import { SIDEBAR } from "./sidebar.ts";
+import { NAV, SIDEBAR } from "./sidebar.ts";
 import { withoutEmptyHeaders } from "./tables.ts";
 import { routeOf, slugOf } from "./urls.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The folders and files whose Markdown is the site. */
-const PAGES = /^[A-Z]+\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$|^site\/playground\.md$/;
+const PAGES = /^[A-Z]+\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$|^site\/(?:index|playground)\.md$/;
 const isPage = (path: string) => PAGES.test(path) && existsSync(`${ROOT}${path}`);
 
 /** Where the site is published, for example `/headgate/`. */
@@ -41,6 +42,7 @@ export default defineConfig({
   },
   // Plain pages, no service of others: the search is a file of the site.
   themeConfig: {
+    nav: NAV,
     sidebar: SIDEBAR,
     outline: [2, 3],
     search: { provider: "local", options: { miniSearch: { searchOptions: RANKING } } },
@@ -51,10 +53,11 @@ export default defineConfig({
     anchor: { slugify: slugOf },
     headers: { level: [2, 3] },
     config(md) {
+      withBlocksOfPages(md, ROOT);
       withSiteLinks(md, ROOT, isPage, SOURCE_URL);
       withoutEmptyHeaders(md);
     },
   },
   // Two versions of Vite have types that differ: VitePress's own builds the site.
-  vite: { plugins: [llmstxt({ workDir: ROOT }) as never] },
+  vite: { plugins: [llmstxt({ workDir: ROOT, ignoreFiles: ["site/index.md"] }) as never] },
 });

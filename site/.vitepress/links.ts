@@ -47,6 +47,7 @@ export function withSiteLinks(
     if (/^(?:[a-z]+:|#|\/\/)/i.test(href)) return href;
     const [target = "", anchor] = href.split("#", 2);
     const path = posix.normalize(posix.join(from, decodeURI(target)));
+    if (path === "./") return sourceUrl;
     const end = anchor === undefined ? "" : `#${anchor}`;
     if (isPage(path)) return urlOf(path) + end;
     return sourceUrl === undefined ? undefined : `${sourceUrl}/blob/main/${path}${end}`;

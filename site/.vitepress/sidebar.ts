@@ -5,6 +5,14 @@ import { urlOf } from "./urls.ts";
 
 const page = (text: string, path: string) => ({ text, link: urlOf(path) });
 
+/** On every page, above the text: the only way from the front page on, which has no sidebar. */
+export const NAV: DefaultTheme.NavItem[] = [
+  page("Start", "docs/start/first-429.md"),
+  page("Recipes", "docs/recipes/README.md"),
+  page("Configuration", "docs/configuration.md"),
+  page("Playground", "site/playground.md"),
+];
+
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
     text: "Start",

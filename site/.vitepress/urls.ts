@@ -1,9 +1,9 @@
 /** From files of the repository to addresses of the site. */
 
-/** The page of a Markdown file in the site, without its ending. @param path from the top of the repository. */
+/** The page of a Markdown file in the site. @param path from the top of the repository. */
 export function routeOf(path: string): string {
   const inside = path.replace(/^(?:docs|site)\//, "");
-  return inside.replace(/(^|\/)README\.md$/, "$1index.md");
+  return inside.replace(/\/README\.md$/, "/index.md");
 }
 
 /** The address of a Markdown file. @param path from the top of the repository. */

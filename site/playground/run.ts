@@ -22,6 +22,7 @@ import { type VirtualTime, virtualTime } from "../../test/support/virtual-time.t
 import { policyInputOf, type Setting } from "./setting.ts";
 import { arrivalsOf } from "./traffic.ts";
 
+const WRAPS = [SHARED, LEASES];
 const FIELDS = tableOf([leasesFields, sharedFields]);
 
 /** What one request was told. All instants are after the beginning, in ms of true time. */
@@ -77,7 +78,8 @@ export async function run(
   const world = createWorld(time, setting, beginMs);
   const isolates = setting.locations.map((_, location) => world.isolate(location));
   const applied = { policy: policy!, kind: "global", partition: "k", cost: 1 };
-  const keys = keysFor(undefined)([applied], () => "local");
+  const more = WRAPS.flatMap(({ ask }) => ask ?? []);
+  const keys = keysFor(undefined, more)([applied], () => "local");
 
   const told: Told[] = [];
   const ask = async (location: number, isRetry: boolean): Promise<void> => {
@@ -164,7 +166,7 @@ function createWorld(time: VirtualTime, setting: Setting, beginMs: number) {
         ping: memory.ping,
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + clockMs), sleep: time.sleep };
-      const { strict, wrapped } = createIsolate(store, timing, { random, wraps: [SHARED, LEASES] });
+      const { strict, wrapped } = createIsolate(store, timing, { random, wraps: WRAPS });
       return { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
     },
   };

@@ -7,8 +7,14 @@ type LimitInput = PolicyInput["limits"][number];
 /** The algorithms that the playground shows. Slots of `concurrency` depend on how long requests take. */
 export const ALGORITHMS = ["sliding-window", "fixed-window", "token-bucket", "leaky-bucket", "sliding-log"] as const;
 export const CONSISTENCIES = ["strict", "leased", "shared"] as const;
-/** How requests arrive: traffic.ts says what each means. */
-export const SHAPES = ["boundary", "steady", "random", "bursts", "drawn"] as const;
+/** How requests arrive, in words: traffic.ts says what each means. */
+export const SHAPES = {
+  boundary: "at a boundary",
+  steady: "evenly",
+  random: "at random",
+  bursts: "in bursts",
+  drawn: "as you draw",
+} as const;
 export const ON_FAILURE = ["local", "allow", "deny"] as const;
 
 /** Where requests arrive. */
@@ -25,14 +31,14 @@ export interface Setting {
   readonly windowS: number;
   /** Of a sliding window. */
   readonly buckets: number;
-  /** Of a bucket: units that may come at once. */
+  /** Of a bucket: requests that may come at once. */
   readonly burst: number;
   readonly consistency: (typeof CONSISTENCIES)[number];
   /** Under `shared`, ms. */
   readonly syncMs: number;
   readonly onStoreFailure: (typeof ON_FAILURE)[number];
   readonly locations: readonly Location[];
-  readonly shape: (typeof SHAPES)[number];
+  readonly shape: keyof typeof SHAPES;
   /** Requests per window, over all locations. */
   readonly demand: number;
   /** With `drawn`: the height of each tenth of a window, 0 … 9. */
@@ -70,20 +76,20 @@ export const DEFAULT_SETTING: Setting = {
 
 /** The numbers of a setting that are not in a table of their own, with their ranges. */
 export const RANGES = {
-  limit: { least: 1, most: 10_000, label: "Limit, units per window" },
-  windowS: { least: 1, most: 3_600, label: "Window, seconds" },
+  limit: { least: 1, most: 10_000, label: "Limit per window" },
+  windowS: { least: 1, most: 3_600, label: "Window, s" },
   buckets: { least: 1, most: 60, label: "Buckets of a window" },
-  burst: { least: 1, most: 10_000, label: "Burst, units" },
+  burst: { least: 1, most: 10_000, label: "Burst, requests" },
   syncMs: { least: 100, most: 60_000, label: "Sync, ms" },
   demand: { least: 0, most: 20_000, label: "Requests per window" },
-  windows: { least: 1, most: 20, label: "Windows" },
-  outageFromS: { least: 0, most: 72_000, label: "Outage from, seconds" },
-  outageToS: { least: 0, most: 72_000, label: "Outage to, seconds" },
-  seed: { least: 1, most: 1_000_000, label: "Seed" },
+  windows: { least: 1, most: 20, label: "Windows shown" },
+  outageFromS: { least: 0, most: 72_000, label: "Store down from, s" },
+  outageToS: { least: 0, most: 72_000, label: "Store down until, s" },
+  seed: { least: 1, most: 1_000_000, label: "Random seed" },
 } as const;
 export const LOCATION_RANGES = {
-  roundTripMs: { least: 0, most: 2_000, label: "round trip, ms" },
-  clockMs: { least: -60_000, most: 60_000, label: "clock ahead, ms" },
+  roundTripMs: { least: 0, most: 2_000, label: "Round trip, ms" },
+  clockMs: { least: -60_000, most: 60_000, label: "Clock ahead, ms" },
 } as const;
 export const MOST_LOCATIONS = 5;
 /** The most requests of one run. */
@@ -107,20 +113,20 @@ export function limitInputOf({ algorithm, limit, windowS, buckets, burst }: Sett
 export function policyInputOf(setting: Setting): PolicyInput {
   const { consistency, onStoreFailure, syncMs } = setting;
   const sync = consistency === "shared" && { sync: `${syncMs}ms` as const };
-  return { name: "api", key: "global", limits: [limitInputOf(setting)], consistency, onStoreFailure, ...sync };
+  return { name: "api", key: "ip", limits: [limitInputOf(setting)], consistency, onStoreFailure, ...sync };
 }
 
-/** What differs from the default, as a query. */
+/** What differs from the default, as a query. The same setting gives the same text. */
 export function toQuery(setting: Setting): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(setting)) {
-    const written = name === "locations" ? locationsText(setting.locations) : String(value);
-    const usual =
-      name === "locations" ? locationsText(DEFAULT_SETTING.locations) : String(DEFAULT_SETTING[name as keyof Setting]);
-    if (written !== usual) query.set(name, written);
+  for (const name of Object.keys(DEFAULT_SETTING) as (keyof Setting)[]) {
+    const written = textOf(setting[name]);
+    if (written !== textOf(DEFAULT_SETTING[name])) query.set(name, written);
   }
   return query.toString();
 }
+
+const textOf = (value: Setting[keyof Setting]) => (typeof value === "object" ? locationsText(value) : String(value));
 
 /** A setting from a link. What a link does not say, or says wrong, is as in the default. */
 export function fromQuery(text: string): Setting {
@@ -139,7 +145,7 @@ export function fromQuery(text: string): Setting {
     algorithm: word("algorithm", ALGORITHMS, DEFAULT_SETTING.algorithm),
     consistency: word("consistency", CONSISTENCIES, DEFAULT_SETTING.consistency),
     onStoreFailure: word("onStoreFailure", ON_FAILURE, DEFAULT_SETTING.onStoreFailure),
-    shape: word("shape", SHAPES, DEFAULT_SETTING.shape),
+    shape: word("shape", Object.keys(SHAPES) as (keyof typeof SHAPES)[], DEFAULT_SETTING.shape),
     drawn: /^\d{10}$/.test(drawn) ? drawn : DEFAULT_SETTING.drawn,
     retries: query.get("retries") === "true",
     locations: locationsOf(query.get("locations")) ?? DEFAULT_SETTING.locations,

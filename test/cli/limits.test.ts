@@ -15,7 +15,7 @@ it("writes the three files to dist/limits or where --out says, and prints their 
     expect([status, stderr]).toEqual([0, ""]);
     expect(stdout.trim().split("\n").sort()).toEqual(NAMES.map((name) => join(out, name)));
     const texts = NAMES.map((name) => readFileSync(join(folder, out, name), "utf8"));
-    for (const text of texts) expect(text).toContain("60 per 1m");
+    for (const text of texts) expect(text).toContain("60 requests per minute");
     expect(texts[1]).toBe(json);
   }
 });

@@ -91,7 +91,7 @@ it("so is a limit without a meter: an error with the sentence", async () => {
   ] as const) {
     const { error, tries } = await errorOf("plain", { format, stream: false });
     expect(error).toBeInstanceOf(kind);
-    expect(error.message).toMatch(/Over the limit .*1 per 1d.*Try again in \d+ seconds/);
+    expect(error.message).toMatch(/Over the limit .*1 per day.*Try again in \d+ seconds/);
     if (format === "openai-chat") expect(error).toMatchObject({ code: "quota_exceeded", type: "rate_limit" });
     expect([tries, error.headers.get("X-Should-Retry")]).toEqual([1, "false"]);
   }

@@ -28,6 +28,15 @@ it("a picture is at most 12 KB", () => {
   for (const [name, svg] of drawn) expect(Buffer.byteLength(svg), name).toBeLessThanOrEqual(12 * 1024);
 });
 
+it("the text of a picture has 11 px on a phone, where a page is 342 px wide", () => {
+  const others = ["docs/overview.svg", "bench/results/latency.svg"].map((path) => [path, read(path)] as const);
+  for (const [name, svg] of [...drawn, ...others]) {
+    const [, width] = / width="(\d+)"/.exec(svg)!;
+    const sizes = [...svg.matchAll(/font(?:-size)?:(\d+)px/g)].map(([, size]) => Number(size));
+    expect((Math.min(...sizes) * 342) / Math.max(342, Number(width)), name).toBeGreaterThanOrEqual(11);
+  }
+});
+
 it("the most that one window holds is what each algorithm promises", () => {
   const worst = new Map([...drawn].map(([name, svg]) => [name, Number(/worst 10 s: (\d+)/.exec(svg)?.[1])]));
   expect(Object.fromEntries(worst)).toEqual({

@@ -1,6 +1,7 @@
 // A test runs every block of the guides, or compares the block with a command's output. A new block fails here until it
 // has a test.
 
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse as parseToml } from "smol-toml";
@@ -9,6 +10,7 @@ import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import { describeMistake } from "../../src/kernel/config/mistake.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
+import { LONGEST_STATED_MS } from "../../src/kernel/http/sdk-errors.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
@@ -18,6 +20,8 @@ import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts
 /** Also docs/stores.md, whose programs for Node have tests of their own. */
 const GUIDED = [...GUIDES, "docs/stores.md"];
 const blocks = GUIDED.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
+/** Outputs are compared without the waits in them. */
+const PAGES = execFileSync("git", ["ls-files", "*.md"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const PACKAGE = JSON.parse(read("package.json")) as { version: string; scripts: Record<string, string> };
 const BINDINGS = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
 
@@ -84,6 +88,11 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
     expect(commands.at(-1)).toMatch(/^curl .*(?:localhost:8787|<your host>)/);
   },
 );
+
+it.each(PAGES)("%s shows no wait that a header would not say", (page) => {
+  const waits = [...read(page).matchAll(/(?:;t=|\bRetry-After: )(\d+)/g)].map(([, seconds]) => Number(seconds));
+  for (const seconds of waits) expect(seconds).toBeLessThanOrEqual(LONGEST_STATED_MS / 1_000);
+});
 
 const toml = [...GUIDED, "docs/runtimes.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),

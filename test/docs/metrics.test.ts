@@ -121,6 +121,7 @@ it.each(tableIn(PAGE, "`STATS_FLUSH`"))("says what STATS_FLUSH $STATS_FLUSH cost
 
 it("says what the object costs beside the batches", async () => {
   expect(FREE_DAY.rowsWritten).toBe(FREE_DAY.requests);
+  said(`The object itself writes ${count(ROWS_BESIDE)} rows a day`);
   said(`all your objects share ${count(FREE_DAY.requests)} calls and rows a day`);
   // What the page calls far below: calls of 5 ms, and an object that wakes every 10 s and reads an hour.
   expect(2_880 * 0.005 * OBJECTS.gbOfObject).toBeLessThan(FREE_DAY.gbSeconds / 1_000);

@@ -16,7 +16,7 @@ const FINGERPRINT = "the fingerprint of a key secret, as it was read";
 const HIDDEN = "a value that is not shown";
 const UNKNOWN = "an unknown field";
 const UNTIL = 'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"';
-const OF_FACTOR = "a factor that leaves every limit at most 1000000000";
+const OF_FACTOR = "a factor that leaves every limit at most 1,000,000,000";
 const OF_LOG = "an integer from 1 to 10000 for a sliding-log";
 const OF_COST = "at most the policy's smallest limit (or burst), 2: a larger cost would never be admitted";
 

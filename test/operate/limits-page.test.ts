@@ -10,8 +10,8 @@ import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { decideLimit } from "../../src/kernel/core/decision.ts";
 import { ENFORCED, Flag, take } from "../../src/kernel/core/take.ts";
 import { quotaOf } from "../../src/kernel/http/quota.ts";
-import { describeLimits, FIELDS } from "../../src/operate/limits-page/document.ts";
-import { contentSecurityPolicy, renderPage, sampleRequest } from "../../src/operate/limits-page/page.ts";
+import { describeForOperators, describeLimits, FIELDS, sampleRequest } from "../../src/operate/limits-page/document.ts";
+import { contentSecurityPolicy, renderPage } from "../../src/operate/limits-page/page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -161,18 +161,18 @@ describe("the document", () => {
   it("tells tokens and dollars, and never units without a name", async () => {
     const document = documentOf({ POLICIES: METERED });
     const [tokens, usd] = document.regions[0]!.policies;
-    expect(tokens!.limits[0]).toMatchObject({ limit: 200_000, description: "200,000 tokens per 1m" });
+    expect(tokens!.limits[0]).toMatchObject({ limit: 200_000, description: "200,000 tokens per minute" });
     expect(usd).toMatchObject({ meter: { unit: "usd" }, plans: [{ limits: [{ limit: 100, quota: 100 }] }] });
     expect(usd).not.toHaveProperty("defaultCost");
-    expect(usd!.limits[0]).toMatchObject({ limit: 12.5, quota: 12.5, description: "$12.50 per 1d" });
-    const promise = "never more than $12.50 in one 1d window of the clock, up to $25 across a boundary";
+    expect(usd!.limits[0]).toMatchObject({ limit: 12.5, quota: 12.5, description: "$12.50 per day" });
+    const promise = "starts again from zero every day, by the clock (UTC)";
     expect(usd!.limits[0]!.promise).toBe(promise);
     expect(document.headers["RateLimit-Policy"]).toBe('"tokens";q=200000;w=60;qu="tokens"');
     const [only] = METERED.slice(1);
     const headers = documentOf({ POLICIES: [only] }).headers;
     expect(headers["RateLimit-Policy"]).toBe('"usd";q=1250000;w=86400;qu="10-micro-usd"');
     for (const text of [limitsMarkdown(document), renderPage(document)]) {
-      expect(text).toContain("$12.50 per 1d");
+      expect(text).toContain("$12.50 per day");
       expect(text).toContain("a request costs the price of the tokens that it uses");
       expect(text).not.toMatch(/costs 1 unit|prices/);
     }
@@ -204,19 +204,18 @@ describe("the document", () => {
       {
         ...{ id: "calls", algorithm: "calendar", limit: 10_000, window: "month", scope: "global", quota: 10_000 },
         ...{ zone: "America/Los_Angeles", monthDay: 15, windowMs: 31 * 86_400_000 },
-        description: "10000 per month",
-        promise:
-          "never more than 10000 in one month, up to 20000 across its end; resets at midnight on the 15th, America/Los_Angeles",
+        description: "10,000 requests per month",
+        promise: "resets at midnight on the 15th, America/Los_Angeles",
       },
     ]);
-    expect(calls!.plans).toMatchObject([{ limits: [{ description: "50000 per month" }] }]);
-    expect(spend!.limits.map(({ description, promise }) => [description, promise.split("; ")[1]])).toEqual([
+    expect(calls!.plans).toMatchObject([{ limits: [{ description: "50,000 requests per month" }] }]);
+    expect(spend!.limits.map(({ description, promise }) => [description, promise])).toEqual([
       ["$12.50 per day", "resets at midnight, Asia/Tokyo"],
       ["$50 per week", "resets at midnight on Sunday, UTC"],
       ["$2,000 per year", "resets at midnight on January 1, UTC"],
     ]);
     for (const text of [limitsMarkdown(document), renderPage(document)]) {
-      expect(text).toMatch(/10000 per month.*50000 per month/s);
+      expect(text).toMatch(/10,000 requests per month.*50,000 requests per month/s);
       expect(text).toContain("resets at midnight on the 15th, America/Los_Angeles");
       expect(text).toContain("$2,000 per year");
     }
@@ -241,8 +240,8 @@ describe("the document", () => {
     expect(documentOf({ POLICIES }).regions[0]!.policies[0]).not.toHaveProperty("counts");
   });
 
-  it("tells match, key, costs, promise, consistency and failure of a policy", () => {
-    const [api, , upload, exports, site] = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies;
+  it("tells match, key, costs and promise of a policy", () => {
+    const [api, , upload, , site] = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies;
     expect(api).toMatchObject({ requests: "/v1/*", countedPer: "bearer token, otherwise address", defaultCost: 1 });
     expect(api!.cost).toEqual([{ method: ["GET"], path: ["/v1/search"], cost: 5, requests: "GET /v1/search" }]);
     expect(api!.limits[0]).toMatchObject({ quota: 10, windowMs: 10_000, scope: "region", burst: 10 });
@@ -250,24 +249,81 @@ describe("the document", () => {
       requests: "PUT, POST /files/:id on files.example.com, 127.0.0.1",
       countedPer: "header x-user and address, otherwise address",
     });
-    expect(exports!.storeFailure.mode).toBe("allow");
     const left = { ...POLICIES[0]!, match: {}, except: [{ path: "/health" }, { method: "GET", path: "/a" }] };
     expect(documentOf({ POLICIES: [left] }).regions[0]!.policies[0]).toMatchObject({
       requests: "every request, but not /health, but not GET /a",
       except: [{ path: ["/health"] }, { method: ["GET"], path: ["/a"] }],
     });
-    expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
+    expect(site).toMatchObject({ requests: "every request" });
     const { policies } = documentOf({ POLICIES: fivePolicies() }).regions[0]!;
-    const promises = policies.flatMap(({ limits }) => limits.map(({ promise }) => promise));
-    expect(promises).toEqual([
-      "at most 10 at once, refilled by 1 per 1s, continuously",
-      "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst comes at the end of a bucket",
-      "never more than 5 in any 1m; a unit returns up to 10s late",
-      "never more than 20 in any 1h, and every unit returns exactly on time",
-      "at most 3 at once, refilled by 10 per 1m, continuously; may be delayed by up to 2s first",
-      "at most 2 in flight; a lost one is freed after 1m",
-      "never more than 10000 in one 1d window of the clock, up to 20000 across a boundary",
+    expect(policies.flatMap(({ limits }) => limits.map(({ description, promise }) => [description, promise]))).toEqual([
+      ["1 unit per second, at most 10 units at once", "comes back evenly: one unit every second"],
+      ["600 units per minute", "older units count less and less, until they no longer count"],
+      ["5 requests per minute", "a request counts for 1 minute, and up to 10 seconds longer"],
+      ["20 requests per hour", "a request counts for exactly 1 hour"],
+      [
+        "10 requests per minute, at most 3 requests at once",
+        "comes back evenly: one request every 6 seconds; a request may be delayed by up to 2 seconds",
+      ],
+      ["2 requests at a time", "a request counts until it is answered, at most for 1 minute if its connection is lost"],
+      ["10,000 requests per day", "starts again from zero every day, by the clock (UTC)"],
     ]);
+  });
+
+  it("tells only operators of worst cases, of leases and of outages", () => {
+    const policies = [...fivePolicies(), ...CALENDARS, ...SECRET_POLICIES];
+    const parsed = parseSettings({ POLICIES: policies, ...REDIS });
+    if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+    const document = { ...describeLimits(parsed.value), operators: describeForOperators(parsed.value) };
+    isValid(JSON.parse(JSON.stringify(document)));
+    expect(isValid.errors ?? []).toEqual([]);
+    const worst = document.operators.flatMap(({ worstCases }) => worstCases.map(({ worstCase }) => worstCase));
+    expect(worst).toEqual([
+      "up to 1,199 units in 1 minute, if a burst comes at the end of a bucket; never more than the limit in 50 seconds",
+      "up to 20,000 requests in a short time around the end of a window",
+      "up to 20,000 requests in a short time around the end of a month",
+      "up to $25 in a short time around the end of a day",
+      "up to $100 in a short time around the end of a week",
+      "up to $4,000 in a short time around the end of a year",
+    ]);
+    const [, login, , exports, site] = document.operators;
+    expect(login!.storeFailure.mode).toBe("deny");
+    expect(exports!.storeFailure.mode).toBe("allow");
+    expect(site!.consistency.mode).toBe("leased");
+    const helpful = [...worst, ...document.operators.map(({ consistency }) => consistency.meaning)];
+    for (const write of [renderPage, limitsMarkdown, JSON.stringify]) {
+      const [forClients, forOperators] = [write(describeLimits(parsed.value)), write(document)];
+      for (const text of helpful) {
+        expect(forOperators).toContain(text);
+        expect(forClients).not.toContain(text);
+      }
+      expect(forClients).not.toMatch(/central store is|worst|shadow|down,/);
+    }
+  });
+
+  it("has the operator's own words, escaped, and a link to whom clients can ask", () => {
+    const words = {
+      ...{ LIMITS_TITLE: "A <b>", LIMITS_CONTACT: "api@acme.example" },
+      ...{ LIMITS_BEFORE: "One <i>.\n\nTwo *.", LIMITS_AFTER: "After." },
+    };
+    const document = documentOf({ POLICIES, ...words });
+    isValid(JSON.parse(JSON.stringify(document)));
+    expect(isValid.errors ?? []).toEqual([]);
+    const page = renderPage(document);
+    expect(page).toContain("<title>A &lt;b&gt;: Rate limits</title>");
+    expect(page).toContain("<p>One &lt;i&gt;.</p><p>Two *.</p>");
+    expect(page).toContain('<a href="mailto:api@acme.example">api@acme.example</a>');
+    expect(page.indexOf("<p>After.</p>")).toBeGreaterThan(page.indexOf("When you are refused"));
+    const markdown = limitsMarkdown(document);
+    expect(markdown.split("\n\n").slice(0, 3)).toEqual(["# A \\<b\\>: Rate limits", "One \\<i\\>.", "Two \\*."]);
+    expect(markdown).toContain("[api@acme.example](<mailto:api@acme.example>)");
+    const url = documentOf({ POLICIES, LIMITS_CONTACT: "https://acme.example/a b>" });
+    expect(limitsMarkdown(url)).toContain("(<https://acme.example/a%20b%3E>)");
+    for (const contact of ["javascript:alert(1)", "http://acme.example", "a@b@c", "a b@c.example", "<a>@b.example"]) {
+      const [mistake] = parseSettings({ POLICIES, LIMITS_CONTACT: contact }).mistakes ?? [];
+      expect(mistake).toMatchObject({ code: "ERR_LIMITS_CONTACT", path: "LIMITS_CONTACT" });
+    }
+    expect(parseSettings({ POLICIES, LIMITS_TITLE: " ", LIMITS_AFTER: "x".repeat(2_001) }).mistakes).toHaveLength(2);
   });
 });
 
@@ -286,11 +342,11 @@ async function saidOf(bindings: Bindings, region?: string): Promise<[page: strin
 describe("page and Markdown alike", () => {
   it("have one table of all plans, with the limits as written where a plan says nothing", async () => {
     const [page, markdown] = await saidOf({ POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt");
-    const [bursts, others] = ["10 per 1s, at most 30 at once", "20 per 1s, at most 30 at once"];
+    const [bursts, others] = ["10", "20"].map((n) => `${n} requests per second, at most 30 requests at once`);
     const table = [
       ["a-1", bursts, others, bursts, bursts],
-      ["a-2", "2 at a time", "9 at a time", "8 at a time", "2 at a time"],
-      ["b", "6 per 1h", "6 per 1h", "6 per 1h", "7 per 1h"],
+      ["a-2", ...[2, 9, 8, 2].map((n) => `${n} requests at a time`)],
+      ["b", ...[6, 6, 6, 7].map((n) => `${n} requests per hour`)],
     ];
     expect(page).toContain("Limit without a plan pro x_y team");
     expect(markdown).toContain("| Limit | without a plan | pro | x_y | team |");
@@ -298,7 +354,7 @@ describe("page and Markdown alike", () => {
       expect(page).toContain([id, ...cells].join(" "));
       expect(markdown).toContain(`| **${id}** | ${cells.join(" | ")} |`);
     }
-    expect(page + markdown).not.toMatch(/shadow|3 per 1m/);
+    expect(page + markdown).not.toMatch(/shadow|3 requests per minute/);
     for (const said of await saidOf({ POLICIES })) expect(said).not.toMatch(/plan/i);
   });
 });
@@ -383,7 +439,7 @@ describe("an overflow", () => {
     expect(plan).toMatchObject({ requests: "/v1/*", overflow: { policy: "team", meaning: "then team pays" } });
     expect(team).toMatchObject({
       requests: "requests over the limits of plan",
-      ...{ refusal: { status: 402 }, storeFailure: { mode: "deny" } },
+      refusal: { status: 402 },
     });
     expect(team).not.toHaveProperty("overflow");
     expect(document.headers["RateLimit-Policy"]).toMatch(/^"plan"/);

@@ -1,8 +1,11 @@
 // The playground's figures are those of the limiter's own code.
 
+import { runInNewContext } from "node:vm";
+import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { WORST_MS } from "../../scripts/docs/algorithm-runs.ts";
 import { EXAMPLES } from "../../site/playground/examples.ts";
+import { codeOf, tomlOf } from "../../site/playground/policy.ts";
 import { run } from "../../site/playground/run.ts";
 import {
   ALGORITHMS,
@@ -55,7 +58,8 @@ describe("the core decides", () => {
     { roundTripMs: 80, clockMs: 0 },
     { roundTripMs: 31, clockMs: -900 },
   ];
-  const many = SHAPES.flatMap((shape) => CONSISTENCIES.map((consistency) => [consistency, shape] as const));
+  const shapes = Object.keys(SHAPES) as (keyof typeof SHAPES)[];
+  const many = shapes.flatMap((shape) => CONSISTENCIES.map((consistency) => [consistency, shape] as const));
   it.each(firstOf(many))("%s, %s: a browser's way of waiting gives the same figures", async (consistency, shape) => {
     const setting: Setting = {
       ...DEFAULT_SETTING,
@@ -66,14 +70,47 @@ describe("the core decides", () => {
 });
 
 describe("the link", () => {
-  it.each(EXAMPLES)("holds the whole setting: %s", (_text, setting) => {
-    expect(fromQuery(toQuery(setting))).toEqual(setting);
+  it.each(EXAMPLES)("holds the whole setting: $name", ({ setting }) => {
+    const found = fromQuery(toQuery(setting));
+    expect(found).toEqual(setting);
+    expect(toQuery(found), "by this text the page knows its example").toBe(toQuery(setting));
   });
 
   it("that is wrong gives the default where it is wrong", () => {
     const query = "limit=-1&algorithm=x&locations=1_2.3&windows=2.5&drawn=12&seed=7&shape=steady";
     expect(fromQuery(query)).toEqual({ ...DEFAULT_SETTING, seed: 7, shape: "steady" });
     expect(fromQuery("locations=1_0.1_0.1_0.1_0.1_0.1_0").locations).toEqual(DEFAULT_SETTING.locations);
+  });
+});
+
+/** What an example shows, of what it says: in this order. */
+const SHOWN: Readonly<Record<string, readonly (keyof Awaited<ReturnType<typeof figures>>)[]>> = {
+  "Burst at a boundary": ["mostInWindow"],
+  "Exact log": ["mostInWindow"],
+  "Clock 1.4 s ahead": ["mostInWindow"],
+  "Store down": ["mostInWindow"],
+  "Never waiting": ["mostInWindow", "calls"],
+  "Waiting as told": ["retriesAdmitted", "retries"],
+  "Others come first": ["retriesAdmitted", "retries"],
+};
+
+it.each(EXAMPLES)("shows what it says: $name", async ({ name, says, setting }) => {
+  const shown = await figures(setting, settleByHops, settleByHops);
+  for (const figure of SHOWN[name]!) expect(says.split(/\D+/), figure).toContain(String(shown[figure]));
+});
+
+describe("the policy to copy", () => {
+  const settings = ALGORITHMS.flatMap((algorithm) =>
+    CONSISTENCIES.map((consistency): Setting => ({ ...DEFAULT_SETTING, algorithm, consistency, burst: 7, buckets: 2 })),
+  );
+  it.each(settings)("$algorithm, $consistency: both forms are the policy of the run", (setting) => {
+    const policies = parseFields(ALL, [policyInputOf(setting)], "policies");
+    const { vars } = parse(tomlOf(setting)) as { vars: { POLICIES: unknown } };
+    expect(parseFields(ALL, vars.POLICIES, "policies")).toEqual(policies);
+    const code = codeOf(setting);
+    const [, written] = /const policies = (\[[\s\S]*\]) as const;/.exec(code)!;
+    expect(parseFields(ALL, runInNewContext(written!), "policies")).toEqual(policies);
+    expect(code.includes("features: ["), "leases() and shared() are features").toBe(setting.consistency !== "strict");
   });
 });
 

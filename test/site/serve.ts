@@ -13,6 +13,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ...{ ".json": "application/json", ".txt": "text/plain", ".md": "text/plain" },
 };
 
+/** Where the files of the repository are, for the links of the site that is tested. */
+export const SOURCE_URL = "https://source.example/headgate";
+
 /** @returns the folder of the files. */
 export function buildSite(): string {
   const out = join(ROOT, "site/dist");
@@ -20,6 +23,7 @@ export function buildSite(): string {
   execFileSync("node_modules/.bin/node", ["node_modules/.bin/vitepress", "build", "site"], {
     cwd: ROOT,
     stdio: "pipe",
+    env: { ...process.env, SOURCE_URL },
   });
   return out;
 }

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { urlOf } from "../../site/.vitepress/urls.ts";
 import { launchChromium } from "../clients/browser.ts";
 import { newPage, violations } from "../console/page.ts";
-import { ROOT } from "../docs/markdown.ts";
+import { blocksOf, ROOT, read } from "../docs/markdown.ts";
 import { QUESTIONS } from "./questions.ts";
-import { buildSite, fileOf, serve } from "./serve.ts";
+import { buildSite, fileOf, SOURCE_URL, serve } from "./serve.ts";
 
 let folder: string;
 let site: Awaited<ReturnType<typeof serve>>;
@@ -40,7 +40,7 @@ async function openSearch(page: Page): Promise<void> {
 describe("the files", () => {
   it("keeps the links between pages, whatever the folder of their files", () => {
     for (const [page, link] of [
-      ["index", "/recipes/"],
+      ["README", "/recipes/"],
       ["recipes/index", "/recipes/logins"],
       ["recipes/logins", "/configuration#failures-or-successes"],
       ["configuration", "/library"],
@@ -67,7 +67,7 @@ describe("the files", () => {
 
   it("has every picture", () => {
     for (const [file, html] of pages) {
-      for (const [, src] of html.matchAll(/<img[^>]* src="([^"]*)"/g)) {
+      for (const [, src] of html.matchAll(/<(?:img|source)[^>]* src(?:set)?="([^"]*)"/g)) {
         if (!src!.startsWith("data:")) expect(fileOf(folder, src!), `${src} in ${file}`).toBeDefined();
       }
     }
@@ -89,7 +89,7 @@ describe("in a browser", () => {
   const looks = [360, 1_440].flatMap((width) => (["light", "dark"] as const).map((theme) => [width, theme] as const));
   it.each(looks)("passes axe at %i px in the %s theme, and asks no other host", async (width, colorScheme) => {
     const { page, complaints, urls } = await newPage(browser!, { viewport: { width, height: 800 }, colorScheme });
-    for (const path of ["/", "/consistency", "/configuration", "/playground"]) {
+    for (const path of ["/", "/README", "/algorithms", "/consistency", "/configuration", "/playground"]) {
       await page.goto(site.origin + path);
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect(await violations(page), path).toEqual([]);
@@ -102,8 +102,33 @@ describe("in a browser", () => {
     await page.context().close();
   });
 
-  it("runs the playground by keyboard, and its link holds the setting", async () => {
+  it("begins with one sentence, how to install it, the blocks of three pages in tabs, the console and the source", async () => {
     const { page, complaints } = await newPage(browser!);
+    await page.goto(`${site.origin}/`);
+    const [, sentence] = /^# headgate\n\n(.+)\n/.exec(read("README.md"))!;
+    expect(await page.locator("main h1 + p").textContent()).toBe(sentence);
+    expect(await page.locator("main pre").first().textContent()).toBe("npm install headgate");
+    const first = (path: string, language: string) => blocksOf(path, language)[0]!.text;
+    const tabs = {
+      Hono: first("README.md", "ts"),
+      Express: first("docs/recipes/express.md", "ts"),
+      "Gateway: wrangler.toml": `${first("docs/deploy.md", "toml")}\n${first("README.md", "toml")}`,
+    };
+    for (const [name, text] of Object.entries(tabs)) {
+      await page.getByText(name, { exact: true }).first().click();
+      expect(await page.locator(".vp-code-group .active pre").textContent()).toBe(text.trimEnd());
+      const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("//"));
+      expect(lines.length, name).toBeLessThanOrEqual(10);
+    }
+    expect(await page.getByRole("link", { name: "Source" }).getAttribute("href")).toBe(SOURCE_URL);
+    const picture = page.getByRole("img", { name: /^The console/ });
+    expect(await picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBeGreaterThan(600);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("runs the playground by keyboard, and its link holds the setting", async () => {
+    const { page, complaints } = await newPage(browser!, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${site.origin}/playground`);
     const figure = (name: string) => page.locator(`output[data-figure="${name}"]`);
     await expect.poll(() => figure("most-in-a-window").textContent()).toBe("99");
@@ -118,9 +143,28 @@ describe("in a browser", () => {
     const calls = await figure("calls").textContent();
     await page.reload();
     await expect.poll(() => figure("calls").textContent()).toBe(calls);
-    await page.getByLabel("Limit, units").fill("0");
-    await page.keyboard.press("Tab");
-    expect(await figure("calls").textContent()).toBe(calls);
+    const limit = page.getByLabel("Limit per window");
+    for (const wrong of ["0", "ten", ""]) {
+      await limit.fill(wrong);
+      await page.keyboard.press("Tab");
+      const mistake = page.locator(".field", { has: limit }).getByRole("alert");
+      expect(await mistake.textContent(), wrong).toContain("Expected a whole number from 1 to 10,000");
+      expect(await limit.inputValue()).toBe(wrong);
+      expect(await figure("calls").textContent()).toBe(calls);
+    }
+    await page.getByRole("button", { name: "Exact log" }).click();
+    expect(await limit.inputValue()).toBe("50");
+    await page.locator(".language-toml .copy").click();
+    await expect
+      .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+      .toContain('limits = [{ algorithm = "sliding-log", limit = 50, window = "10s" }]');
+    const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
+    for (const width of [390, 1_440]) {
+      await page.setViewportSize({ width, height: 844 });
+      expect(await top(".playground canvas"), "the result is above the fields").toBeLessThan(
+        await top(".playground form"),
+      );
+    }
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -1,47 +1,52 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
 import {
+  COSTS,
+  contactLink,
+  curlCommands,
   describeRegion,
   FIELDS,
+  INTRODUCTION,
   isRegional,
   type LimitsDocument,
+  operatorSentences,
+  paragraphsOf,
   planTable,
   sentencesOn,
   together,
 } from "../../operate/limits-page/document.ts";
 
 export function limitsMarkdown(document: LimitsDocument): string {
-  const { central, regions, headers } = document;
+  const { central, regions, headers, title, contact, before, after, operators } = document;
+  const [once, waiting] = curlCommands(document);
   const policies = regions[0]!.policies;
   const regional = isRegional(document);
   const names = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
   const limits = policies.flatMap(({ requests, countedPer, limits }) =>
-    limits.map(({ id, scope, description, algorithm, promise }) => {
+    limits.map(({ id, scope, description, promise }) => {
       const perRegion = names.map(() =>
         scope === "region" || !regional || !central ? description : `${description} ${together(names)}`,
       );
-      return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, `${algorithm}: ${promise}`];
+      return [`**${id}**`, code(requests), prose(countedPer), ...perRegion, promise];
     }),
   );
   const plans = planTable(document);
+  const costWords = sentencesOn("costs", document);
   const costs = policies.flatMap(({ name, cost }) =>
     cost.map((rule) => [code(rule.requests), name, String(rule.cost)]),
   );
   const fields = FIELDS.filter(([, field]) => field in headers).map(
     ([part, , meaning]) => `- ${code(part)}: ${meaning}`,
   );
-  const kept = central
-    ? policies.map(
-        ({ name, consistency, storeFailure }) =>
-          `- **${name}**: ${consistency.meaning}. When the central store is down, ${storeFailure.meaning}.`,
-      )
-    : policies.slice(0, 1).map(({ consistency }) => `${consistency.meaning}.`);
+  const known = operators?.map((policy) => `- **${policy.name}**: ${operatorSentences(policy).join(" ")}`) ?? [];
   return [
-    "# Rate limits",
-    "Every limit that matches a request applies. A refused request costs nothing.",
+    `# ${title === undefined ? "" : `${prose(title)}: `}Rate limits`,
+    ...paragraphsOf(before).map(prose),
+    INTRODUCTION,
+    ...(contact === undefined ? [] : [`Questions? Ask [${prose(contact)}](<${contactLink(contact)}>).`]),
     "## Limits",
     limits.length > 0
-      ? table(["Limit", "Requests", "Counted per", ...names, "Promise"], limits)
+      ? table(["Limit", "Requests", "Counted per", ...names, "How it comes back"], limits)
       : "No limits are published.",
     ...(plans
       ? [
@@ -53,23 +58,16 @@ export function limitsMarkdown(document: LimitsDocument): string {
           ),
         ]
       : []),
-    ...(policies.length > 0 ? ["## Costs"] : []),
-    ...(costs.length > 0
-      ? [
-          "A request costs 1 unit, except for those listed here; the first that matches counts.",
-          table(["Request", "Under", "Units"], costs),
-        ]
-      : policies
-          .filter(({ defaultCost }) => defaultCost)
-          .slice(0, 1)
-          .map(() => "A request costs 1 unit.")),
-    ...sentencesOn("costs", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
+    ...(costs.length + costWords.length > 0 ? ["## Costs"] : []),
+    ...(costs.length > 0 ? [COSTS, table(["Request", "Under", "Units"], costs)] : []),
+    ...costWords.map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
     ...sentencesOn("next", document).map(
       ({ name, sentence }) => `If **${name}** refuses a request, ${prose(sentence)}.`,
     ),
     ...(fields.length > 0
       ? [
           "## Response headers",
+          `After ${code(once)}:`,
           ["```http", ...Object.entries(headers).map((field) => field.join(": ")), "```"].join("\n"),
           fields.join("\n"),
         ]
@@ -77,7 +75,11 @@ export function limitsMarkdown(document: LimitsDocument): string {
     "## When you are refused",
     'You get 429 with `Retry-After`: after that many seconds the same request, sent alone, succeeds. Add a little random time, so that clients do not all come back at once. With `"retry":"never"` the request costs more than a limit allows, and can never succeed.',
     ...sentencesOn("whenRefused", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
-    ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
+    ...(policies.length > 0 ? [`curl waits as long as \`Retry-After\` says: ${code(waiting)}`] : []),
+    ...paragraphsOf(after).map(prose),
+    ...(known.length > 0
+      ? ["## For operators", "This part helps clients to get around your limits. Don't publish it.", known.join("\n")]
+      : []),
   ]
     .join("\n\n")
     .concat("\n");

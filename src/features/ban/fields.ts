@@ -2,7 +2,7 @@
 
 import type { AllFields, ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
 import { type Mistake, mistakeAbout, type Parsed } from "../../kernel/config/mistake.ts";
-import { formatDuration } from "../../kernel/core/duration.ts";
+import { formatDuration, sayDuration } from "../../kernel/core/duration.ts";
 import { MAX_UNITS, MAX_WINDOW_MS } from "../../kernel/core/layout.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 
@@ -69,8 +69,8 @@ export const banWords = {
     if (!ban) return undefined;
     const { after, withinMs, forMs } = ban;
     const refusals = after === 1 ? "1 refusal" : `${after} refusals`;
-    const times = forMs.map(formatDuration);
-    const first = `after ${refusals} within ${formatDuration(withinMs)}, all requests are refused for ${times[0]}`;
+    const times = forMs.map((ms) => sayDuration(ms));
+    const first = `after ${refusals} within ${sayDuration(withinMs)}, all requests are refused for ${times[0]}`;
     const meaning =
       times.length === 1 ? first : `${first}, and if that happens again for ${times.slice(1).join(", then ")}`;
     return { ban: { after, withinMs, forMs, meaning } };

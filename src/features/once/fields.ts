@@ -3,7 +3,7 @@
 import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
 import { describePart, sourceBut } from "../../kernel/config/fields/key.ts";
 import { expectAlgorithms } from "../../kernel/config/fields/limits.ts";
-import { formatDuration } from "../../kernel/core/duration.ts";
+import { formatDuration, sayDuration } from "../../kernel/core/duration.ts";
 import { MAX_REPEATS, ONCE_MS_RANGE } from "../../kernel/core/layout.ts";
 import { ADDRESSES } from "../../kernel/request/sources.ts";
 
@@ -46,7 +46,7 @@ export const onceWords = {
     if (!once) return undefined;
     const { source, forMs, repeats } = once;
     const times = repeats === 1 ? "once" : `${repeats} times`;
-    const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
+    const meaning = `the same request with the same ${describePart(source)} is not counted again within ${sayDuration(forMs)}, at most ${times}`;
     return { once: { source, forMs, repeats, meaning } };
   },
   say: ({ once }) => ({ costs: once?.meaning }),

@@ -5,7 +5,17 @@ import type { Policy } from "../core/policy.ts";
 import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../request/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readTakeToken } from "./admin.ts";
 import { readStatsAndAlerts } from "./alerts.ts";
-import { type Bindings, type Get, isHttpUrl, isTable, parseJson, reading, schemeOf, type Wrong } from "./bindings.ts";
+import {
+  type Bindings,
+  type Get,
+  isHttpUrl,
+  isSecureUrl,
+  isTable,
+  parseJson,
+  reading,
+  schemeOf,
+  type Wrong,
+} from "./bindings.ts";
 import { type ClientIp, wrongHeader } from "./client-ip.ts";
 import type { StatsSettings } from "./counts.ts";
 import { INTERVAL, readSetting } from "./fields/setting.ts";
@@ -33,6 +43,17 @@ export type Origin =
 /** The part of a service binding that is used here. */
 interface OriginService {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
+}
+
+/** What the operator says of the API, as plain text. */
+interface About {
+  readonly title?: string | undefined;
+  /** An https URL or a mail address. */
+  readonly contact?: string | undefined;
+  /** What stands above the limits. */
+  readonly before?: string | undefined;
+  /** What stands below them. */
+  readonly after?: string | undefined;
 }
 
 export interface Settings extends StoreSettings {
@@ -72,12 +93,22 @@ export interface Settings extends StoreSettings {
   /** The files of the console. Absent: there is no console. */
   readonly assets: AssetFiles | undefined;
   readonly stats: StatsSettings;
+  /** For those who read its limits. */
+  readonly about: About;
   /** Whether warnings about clients are sent to somebody. */
   readonly isAlerting: boolean;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5_120;
+
+const LONGEST_PROSE = 2_000;
+const PROSE = {
+  is: "text",
+  isOptional: true,
+  isRight: (text: string) => isOfLength(text, LONGEST_PROSE),
+  expected: `1 to ${LONGEST_PROSE} characters of plain text; an empty line begins a paragraph`,
+} as const;
 
 const SWITCH = { is: "word", words: ["on", "off"], default: "off" } as const;
 
@@ -109,8 +140,31 @@ export const GATEWAY_SETTINGS = {
     expected: '"on", "off" or a share of the clients, for example "10%"',
   },
   LOG_TOKENS: SWITCH,
+  LIMITS_TITLE: {
+    is: "text",
+    isOptional: true,
+    isRight: (text: string) => isOfLength(text, 100),
+    expected: "1 to 100 characters",
+  },
+  LIMITS_CONTACT: {
+    is: "text",
+    isOptional: true,
+    isRight: (text: string) => isOfLength(text, 200) && (isMailAddress(text) || isSecureUrl(text)),
+    expected: "an https URL or a mail address, at most 200 characters",
+  },
+  LIMITS_BEFORE: PROSE,
+  LIMITS_AFTER: PROSE,
   LIVE_REFRESH: INTERVAL,
 } as const;
+
+function isOfLength(text: string, most: number): boolean {
+  return text.trim() !== "" && text.length <= most;
+}
+
+/** Whether a contact is a mail address, for which a link needs `mailto:`. */
+export function isMailAddress(contact: string): boolean {
+  return /^[^\s@:/?#<>]+@[^\s@:/?#<>]+$/.test(contact);
+}
 
 function shareOf(record: string): number {
   return record === "on" ? 1 : record === "off" ? 0 : Number.parseFloat(record) / 100;
@@ -153,6 +207,12 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
     explain: setting("EXPLAIN") === "on",
     record: shareOf(setting("RECORD")),
     logTokens: setting("LOG_TOKENS") === "on",
+    about: {
+      title: setting("LIMITS_TITLE"),
+      contact: setting("LIMITS_CONTACT"),
+      before: setting("LIMITS_BEFORE"),
+      after: setting("LIMITS_AFTER"),
+    },
     assets: readAssets(get, wrong),
     ...readStatsAndAlerts(get, wrong),
   };

@@ -8,7 +8,7 @@
  */
 
 import { type Algorithm, limitStatus } from "./algorithm.ts";
-import { formatDuration } from "./duration.ts";
+import { sayDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
 
 export interface BanLimit {
@@ -142,7 +142,7 @@ function sumOf(entries: readonly Entry[]): number {
 }
 
 function per({ limit, withinMs }: BanLimit): string {
-  return `${limit === 1 ? "refusal" : "refusals"} within ${formatDuration(withinMs)}`;
+  return `${limit === 1 ? "refusal" : "refusals"} within ${sayDuration(withinMs)}`;
 }
 
 /** What people read about it. */

@@ -127,11 +127,9 @@ export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
     monthDay: window === "month" || window === "year" ? firstDay : undefined,
   }),
   describe: ({ limit, window, unit }) => `${describeUnits(limit, unit)} per ${window}`,
-  promise(counted) {
-    const { limit, window, zone, unit } = counted;
-    const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
-    return `never more than ${most} in one ${window}, up to ${across} across its end; resets at midnight${day("on", counted)}, ${zone}`;
-  },
+  promise: (limit) => `resets at midnight${day("on", limit)}, ${limit.zone}`,
+  worstCase: ({ limit, window, unit }) =>
+    `up to ${describeUnits(2 * limit, unit)} in a short time around the end of a ${window}`,
   per: (limit) => `per ${limit.window}${day("from", limit)}, ${limit.zone}`,
 };
 

@@ -4,7 +4,7 @@
  */
 
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
-import { type Duration, formatDuration } from "./duration.ts";
+import { type Duration, formatDuration, sayDuration } from "./duration.ts";
 import { Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
 import { describeUnits } from "./units.ts";
@@ -124,10 +124,10 @@ export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> 
   fields: FIELDS,
   limitOf: ({ limit, timeout, sockets }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout, sockets }),
   valuesOf: ({ limit, timeoutMs, sockets }) => ({ limit, timeout: timeoutMs, sockets }),
-  describe: ({ limit }) => `${limit} at a time`,
-  promise({ limit, timeoutMs, sockets, unit }) {
-    const open = sockets === "open" ? ", as is a WebSocket until it closes" : "";
-    return `at most ${describeUnits(limit, unit)} in flight${open}; a lost one is freed after ${formatDuration(timeoutMs)}`;
+  describe: ({ limit, unit }) => `${describeUnits(limit, unit)} at a time`,
+  promise({ timeoutMs, sockets }) {
+    const open = sockets === "open" ? ", and a WebSocket until it closes" : "";
+    return `a request counts until it is answered${open}, at most for ${sayDuration(timeoutMs)} if its connection is lost`;
   },
   per: ({ timeoutMs }) => `at once, freed after ${formatDuration(timeoutMs)}`,
 };

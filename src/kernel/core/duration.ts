@@ -15,6 +15,15 @@ export function formatDuration(durationMs: number): Duration {
   return `${durationMs}ms`;
 }
 
+const NAMES = { d: "day", h: "hour", m: "minute", s: "second", ms: "millisecond" } as const;
+
+/** In a sentence: `1 minute`, `15 minutes`. @param one what stands before a single unit. */
+export function sayDuration(durationMs: number, one = "1 "): string {
+  const [, count, unit] = DURATION.exec(formatDuration(durationMs))!;
+  const name = NAMES[unit as keyof typeof NAMES];
+  return count === "1" ? `${one}${name}` : `${count} ${name}s`;
+}
+
 export const DURATION = /^(\d{1,12})(ms|s|m|h|d)$/;
 
 /** Milliseconds; undefined: not a duration. 0 needs no unit. */

@@ -1,6 +1,6 @@
 /** What people write and read about fixed windows. */
 
-import { formatDuration } from "./duration.ts";
+import { sayDuration } from "./duration.ts";
 import { Kind } from "./layout.ts";
 import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
@@ -21,8 +21,6 @@ export const namedFixedWindow: Named<FixedWindowLimit, ValuesOf<typeof FIELDS>> 
   limitOf: ({ limit, window }) => ({ kind: Kind.fixedWindow, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
-  promise({ limit, windowMs, unit }) {
-    const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
-    return `never more than ${most} in one ${formatDuration(windowMs)} window of the clock, up to ${across} across a boundary`;
-  },
+  promise: ({ windowMs }) => `starts again from zero every ${sayDuration(windowMs, "")}, by the clock (UTC)`,
+  worstCase: ({ limit, unit }) => `up to ${describeUnits(2 * limit, unit)} in a short time around the end of a window`,
 };

@@ -3,9 +3,9 @@
  * in its own file. src/kernel/config makes schemas and messages of the fields, which are plain data.
  */
 
-import { type Duration, formatDuration } from "./duration.ts";
+import { type Duration, sayDuration } from "./duration.ts";
 import { type Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
-import { describeUnits, type MeterUnit } from "./units.ts";
+import { type CountedIn, describeUnits, type MeterUnit } from "./units.ts";
 
 /** Fields of every limit. */
 export interface LimitBase {
@@ -81,8 +81,8 @@ export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]
 /** The values of any limit's fields. */
 export type Values = Readonly<Record<string, number | string | undefined>> & { readonly limit: number };
 
-/** A limit with its unit, which it has if its policy has a meter. */
-type Counted<L> = L & { readonly unit?: MeterUnit };
+/** A limit with what it counts. Absent: numbers stand alone. */
+type Counted<L> = L & { readonly unit?: CountedIn };
 
 /** An algorithm under one of its names. @typeParam L the limit. @typeParam V the values of its fields. */
 export interface Named<L, V> {
@@ -102,8 +102,10 @@ export interface Named<L, V> {
   valuesOf(limit: L): V;
   /** For clients: units per time. */
   describe(limit: Counted<L>): string;
-  /** For clients: what the algorithm promises, with the numbers of this limit. */
+  /** For clients: how units come back, with the numbers of this limit. */
   promise(limit: Counted<L>): string;
+  /** For operators: how much more than the limit can pass. Absent: never more, in any window. */
+  worstCase?(limit: Counted<L>): string | undefined;
   /** For operators: what follows the number of the limit. Absent: `per` and its window, for example `per 1m`. */
   per?(limit: L): string;
 }
@@ -122,7 +124,7 @@ export const WINDOW = {
 } as const;
 export const BURST = { burst: { ...UNITS, isOptional: true } } as const;
 
-/** For people: `600 per 1m`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
-export function perWindow(units: number, windowMs: number, unit: MeterUnit | undefined): string {
-  return `${describeUnits(units, unit)} per ${formatDuration(windowMs)}`;
+/** For people: `600 per minute`, `$12.50 per day`, `9,000 tokens per 10 minutes`. */
+export function perWindow(units: number, windowMs: number, unit: CountedIn | undefined): string {
+  return `${describeUnits(units, unit)} per ${sayDuration(windowMs, "")}`;
 }

@@ -4,10 +4,10 @@
  */
 
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
-import { formatDuration } from "./duration.ts";
+import { sayDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
 import { type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
-import { describeUnits } from "./units.ts";
+import { nameOfOne } from "./units.ts";
 
 export interface LogLimit {
   readonly kind: typeof Kind.log;
@@ -225,6 +225,5 @@ export const namedSlidingLog: Named<LogLimit, ValuesOf<typeof FIELDS>> = {
   limitOf: ({ limit, window }) => ({ kind: Kind.log, limit, windowMs: window }),
   valuesOf: ({ limit, windowMs }) => ({ limit, window: windowMs }),
   describe: ({ limit, windowMs, unit }) => perWindow(limit, windowMs, unit),
-  promise: ({ limit, windowMs, unit }) =>
-    `never more than ${describeUnits(limit, unit)} in any ${formatDuration(windowMs)}, and every unit returns exactly on time`,
+  promise: ({ windowMs, unit }) => `a ${nameOfOne(unit)} counts for exactly ${sayDuration(windowMs)}`,
 };

@@ -1,9 +1,9 @@
 /** What people write and read about sliding windows, which are the default. */
 
-import { formatDuration } from "./duration.ts";
+import { sayDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS } from "./layout.ts";
 import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
-import { describeUnits } from "./units.ts";
+import { describeUnits, nameOfOne } from "./units.ts";
 import type { WindowLimit } from "./window.ts";
 
 /** The default: a window that slides in buckets. */
@@ -44,14 +44,13 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     oldest: kind === Kind.whole ? "whole" : "weighted",
   }),
   describe: ({ limit, bucketMs, buckets, unit }) => perWindow(limit, bucketMs * buckets, unit),
-  promise({ kind, limit, bucketMs, buckets, unit }) {
-    const [most, window] = [describeUnits(limit, unit), formatDuration(bucketMs * buckets)];
-    if (kind === Kind.whole) {
-      return `never more than ${most} in any ${window}; a unit returns up to ${formatDuration(bucketMs)} late`;
-    }
-    const surely = formatDuration(bucketMs * (buckets - 1));
-    const span = buckets > 1 ? `never more than ${most} in any ${surely}` : "older requests fade out evenly";
-    const worst = describeUnits(2 * limit - 1, unit);
-    return `${span}, at worst ${worst} in one ${window}, when a burst comes at the end of a bucket`;
+  promise({ kind, bucketMs, buckets, unit }) {
+    if (kind === Kind.weighted) return `older ${unit ?? "units"} count less and less, until they no longer count`;
+    return `a ${nameOfOne(unit)} counts for ${sayDuration(bucketMs * buckets)}, and up to ${sayDuration(bucketMs)} longer`;
+  },
+  worstCase({ kind, limit, bucketMs, buckets, unit }) {
+    if (kind === Kind.whole) return undefined;
+    const worst = `up to ${describeUnits(2 * limit - 1, unit)} in ${sayDuration(bucketMs * buckets)}, if a burst comes at the end of a bucket`;
+    return buckets > 1 ? `${worst}; never more than the limit in ${sayDuration(bucketMs * (buckets - 1))}` : worst;
   },
 };

@@ -5,10 +5,10 @@
  */
 
 import { counter, leasedMs, limitStatus } from "./algorithm.ts";
-import { type Duration, formatDuration } from "./duration.ts";
+import { type Duration, sayDuration } from "./duration.ts";
 import { Kind, MAX_EXACT, MAX_UNITS } from "./layout.ts";
 import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
-import { describeUnits } from "./units.ts";
+import { describeUnits, nameOfOne } from "./units.ts";
 
 export interface BucketLimit {
   readonly kind: typeof Kind.bucket;
@@ -159,10 +159,10 @@ const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
     const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
     return `${perWindow(limit, windowMs, unit)}${atOnce}`;
   },
-  promise({ limit, windowMs, burst, maxDelayMs, unit }) {
-    const delay = maxDelayMs > 0 ? `; may be delayed by up to ${formatDuration(maxDelayMs)} first` : "";
-    const refill = perWindow(limit, windowMs, unit);
-    return `at most ${describeUnits(burst, unit)} at once, refilled by ${refill}, continuously${delay}`;
+  promise({ limit, windowMs, maxDelayMs, unit }) {
+    const delay = maxDelayMs > 0 ? `; a request may be delayed by up to ${sayDuration(maxDelayMs)}` : "";
+    const each = windowMs % limit === 0 ? `: one ${nameOfOne(unit)} every ${sayDuration(windowMs / limit, "")}` : "";
+    return `comes back evenly${each}${delay}`;
   },
 };
 

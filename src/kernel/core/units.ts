@@ -11,6 +11,14 @@ const UNITS_PER_DOLLAR = 100_000;
 /** The dollars that a limit can be, in words. */
 export const DOLLARS_EXPECTED = "dollars from 0.00001 to 10000, with at most 5 decimals";
 
+/** What a limit counts, in words for clients: a meter's unit, or without a meter what each request costs. */
+export type CountedIn = MeterUnit | "requests" | "units";
+
+/** `token`, `request`. */
+export function nameOfOne(unit: CountedIn = "units"): string {
+  return unit.replace(/s$/, "");
+}
+
 /** Units of a number as people write it. Not an integer if dollars have more than 5 decimals. */
 export function toUnits(written: number, unit: MeterUnit | undefined): number {
   return unit === "usd" ? withoutNoise(written * UNITS_PER_DOLLAR) : written;
@@ -26,10 +34,12 @@ export function withoutNoise(product: number): number {
   return Number(product.toPrecision(15));
 }
 
-/** For people: `$12.50`, `200,000 tokens`; without a meter the number alone. */
-export function describeUnits(units: number, unit: MeterUnit | undefined): string {
-  if (unit === undefined) return String(units);
-  if (unit === "tokens") return `${units.toLocaleString("en-US")} ${units === 1 ? "token" : "tokens"}`;
+/** For people: `$12.50`, `200,000 tokens`, `1 request`; without a unit the number alone. */
+export function describeUnits(units: number, unit: CountedIn | undefined): string {
+  if (unit !== "usd") {
+    const count = units.toLocaleString("en-US");
+    return unit === undefined ? count : `${count} ${units === 1 ? nameOfOne(unit) : unit}`;
+  }
   const dollars = toWritten(units, unit);
   const minimumFractionDigits = Number.isInteger(dollars) ? 0 : 2;
   return `$${dollars.toLocaleString("en-US", { minimumFractionDigits, maximumFractionDigits: 5 })}`;

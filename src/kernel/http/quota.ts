@@ -11,7 +11,7 @@ export function quotaOf(limit: DecidedLimit): Quota {
 
 const described = new WeakMap<DecidedLimit, string>();
 
-/** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
+/** For people: `600 per minute`, `7 per second, at most 20 at once`, `5 at a time`, `$12.50 per day`. */
 export function describeQuota(limit: DecidedLimit): string {
   let text = described.get(limit);
   if (text === undefined) {

@@ -6,35 +6,38 @@ import type { Said } from "../../kernel/config/fields/field.ts";
 import { describeKey } from "../../kernel/config/fields/key.ts";
 import { writeLimit } from "../../kernel/config/fields/limits.ts";
 import { describeMatch } from "../../kernel/config/fields/match.ts";
-import type { RateLimitHeaders, Settings } from "../../kernel/config/settings.ts";
+import { isMailAddress, type RateLimitHeaders, type Settings } from "../../kernel/config/settings.ts";
 import { NAMED } from "../../kernel/core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../kernel/core/decision.ts";
 import type { Limit, Policy } from "../../kernel/core/policy.ts";
 import { ENFORCED, Flag, take } from "../../kernel/core/take.ts";
-import { toWritten } from "../../kernel/core/units.ts";
+import { type CountedIn, toWritten } from "../../kernel/core/units.ts";
 import { addRateLimitFields } from "../../kernel/http/headers.ts";
-import { describeQuota, quotaOf } from "../../kernel/http/quota.ts";
+import { quotaOf } from "../../kernel/http/quota.ts";
 import { withNumbers } from "../../kernel/limiter/numbers.ts";
 
 /** docs/limits.schema.json is the JSON Schema of this type. */
-export type LimitsDocument = ReturnType<typeof describeLimits>;
+export type LimitsDocument = ReturnType<typeof describeLimits> & {
+  readonly operators?: ReturnType<typeof describeForOperators>;
+};
 
-type Described = Pick<Settings, "policies" | "redis" | "counts" | "region" | "regions" | "rateLimitHeaders">;
+type Described = Pick<Settings, "policies" | "redis" | "counts" | "region" | "regions" | "rateLimitHeaders" | "about">;
 
 /** Whether clients see a policy: not with `documented = false`, and not in shadow. */
 export function isDocumented({ documented, mode }: Policy): boolean {
   return documented && mode === "enforce";
 }
 
-/** @param region the region that answers; absent in a copy that is published elsewhere. */
+/** For clients. @param region the region that answers; absent in a copy that is published elsewhere. */
 export function describeLimits(settings: Described, region?: string) {
-  const { policies, rateLimitHeaders } = settings;
+  const { policies, rateLimitHeaders, about } = settings;
   // A copy is made without the gateway's secrets: whether there is a central store is not known, and one is assumed.
   const central = settings.redis !== undefined || settings.counts !== undefined || region === undefined;
   const documented = policies.filter(isDocumented);
-  const described = documented.map((policy) => describePolicy(policy, documented, central));
+  const described = documented.map((policy) => describePolicy(policy, documented));
   const names = [...new Set([...(region === undefined ? [] : [region]), ...regionNames(settings)])];
   return {
+    ...about,
     ...(region !== undefined && { region }),
     central,
     // All regions run one configuration. A limit with scope "region" counts in each of them.
@@ -50,13 +53,13 @@ function regionNames({ region, regions }: Described): string[] {
 }
 
 /** @param documented all policies that clients see. */
-function describePolicy(given: Policy, documented: readonly Policy[], central: boolean) {
+function describePolicy(given: Policy, documented: readonly Policy[]) {
   const { policy, before } = asAsked(given, documented);
-  const { name, match, except, key, limits, plans = {}, consistency, onStoreFailure } = policy;
+  const { name, match, except, key, limits, plans = {} } = policy;
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
-    limits: withNumbers(policy, numbers).limits.map(describeNumbers),
+    limits: withNumbers(policy, numbers).limits.map((limit) => describeNumbers(limit, policy)),
   }));
   return {
     name,
@@ -67,17 +70,32 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     countedPer: describeKey(key),
     limits: limits.map((limit) => ({
       ...writeLimit(limit),
-      ...describeNumbers(limit),
-      promise: NAMED[limit.algorithm].promise(limit),
+      ...describeNumbers(limit, policy),
+      promise: NAMED[limit.algorithm].promise(counted(limit, policy)),
     })),
     ...(planned.length > 0 && { plans: planned }),
     cost: policy.cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     // Of limits with a unit of their own the cost is not known before.
     ...(limits.every(({ unit }) => unit === undefined) && { defaultCost: 1 }),
     ...membersOf(policy, documented),
-    consistency: { mode: consistency, meaning: central ? CONSISTENCIES[consistency]! : UNSHARED },
-    storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE_MEANINGS[onStoreFailure] },
   };
+}
+
+/** What would help clients to get around their limits, of each policy. */
+export function describeForOperators({ policies }: Pick<Settings, "policies">) {
+  return policies.filter(isDocumented).map((policy) => {
+    const { name, limits, consistency, onStoreFailure } = policy;
+    const worstCases = limits.flatMap((limit) => {
+      const worstCase = NAMED[limit.algorithm].worstCase?.(counted(limit, policy));
+      return worstCase === undefined ? [] : [{ id: limit.id, worstCase }];
+    });
+    return {
+      name,
+      worstCases,
+      consistency: { mode: consistency, meaning: CONSISTENCIES[consistency]! },
+      storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE_MEANINGS[onStoreFailure] },
+    };
+  });
 }
 
 /** What the features tell of a policy. The page itself looks at who pays next. */
@@ -105,17 +123,19 @@ function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Polic
   return { policy: link ? { ...link, limits } : policy, before: of };
 }
 
-function describeNumbers(limit: Limit) {
+/** A limit with what it counts, in words. */
+function counted<L extends Limit>(limit: L, { cost }: Pick<Policy, "cost">): L & { readonly unit: CountedIn } {
+  return { ...limit, unit: limit.unit ?? (cost.length > 0 ? "units" : "requests") };
+}
+
+function describeNumbers(limit: Limit, policy: Policy) {
   const { quota, ...window } = quotaOf(limit);
   const written = (units: number) => toWritten(units, limit.unit);
   return {
     ...{ id: limit.id, limit: written(limit.limit), quota: written(quota), ...window },
-    description: describeQuota(limit),
+    description: NAMED[limit.algorithm].describe(counted(limit, policy)),
   };
 }
-
-const UNSHARED =
-  "There is no central store: each server process counts on its own, from zero, so all together may admit more";
 
 /** A fixed instant, so that the document and its ETag do not change with time. */
 const EXAMPLE_AT_MS = 1_800_000_000_000;
@@ -132,6 +152,63 @@ function firstDecisions(policy: Policy): LimitDecision[] {
   const keys = [{ key: "", group: ENFORCED, cost: 1, limits }];
   const { reply } = take(() => undefined, { keys, flag: Flag.take, slot: 1 }, EXAMPLE_AT_MS);
   return limits.map((limit, l) => decideLimit(policy, limit, reply.keys[0]![l]!, 1, EXAMPLE_AT_MS));
+}
+
+/** What operators know of a policy besides, in sentences. */
+export function operatorSentences({
+  worstCases,
+  consistency,
+  storeFailure,
+}: NonNullable<LimitsDocument["operators"]>[number]): string[] {
+  return [
+    ...worstCases.map(({ id, worstCase }) => `${id}, at worst: ${worstCase}.`),
+    `${consistency.meaning}.`,
+    `When the central store is down, ${storeFailure.meaning}.`,
+  ];
+}
+
+/** What follows the title, in Markdown and on the page. */
+export const INTRODUCTION = "Every limit that matches a request applies. A refused request costs nothing.";
+
+/** What stands above the table of costs. */
+export const COSTS = "A request costs 1 unit, except for those in this table. The first row that matches holds.";
+
+/** The address of a link to whom clients can ask. */
+export function contactLink(contact: string): string {
+  return isMailAddress(contact) ? `mailto:${contact}` : new URL(contact).href;
+}
+
+export function paragraphsOf(text = ""): string[] {
+  return text
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.trim())
+    .filter((paragraph) => paragraph !== "");
+}
+
+/** A request under the first policy, and the same with waits: curl waits as long as `Retry-After` says. */
+export function curlCommands(document: LimitsDocument): readonly [once: string, waiting: string] {
+  const { method, path } = sampleRequest(document);
+  const request = `${method === "GET" ? "" : `-X ${method} `}${quoted(path)}`;
+  return [`curl -si ${request}`, `curl -si --retry 5 ${request}`];
+}
+
+/** A path behind the base URL, for a shell. */
+function quoted(path: string): string {
+  if (/^[\w./-]*$/.test(path)) return `"$API${path}"`;
+  return `"$API"'${path.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A request that the first policy probably matches: its pattern, cut at the first wildcard. */
+export function sampleRequest({ regions }: LimitsDocument): { method: string; path: string } {
+  const policies = regions[0]!.policies;
+  // An overflow has no match of its own: nobody sends requests to it.
+  const payers = policies.map(({ overflow }) => overflow?.policy);
+  const { rpc, tool, method = [], path = ["/"] } = policies.find(({ name }) => !payers.includes(name))?.match ?? {};
+  const first = method[0] ?? (rpc || tool ? "POST" : "GET");
+  return {
+    method: method.includes("GET") ? "GET" : first,
+    path: path[0]!.replace(/:\w+/g, "1").replace(/\*.*$/, "") || "/",
+  };
 }
 
 /** A part of a field, the field that it belongs to, and what it means. */

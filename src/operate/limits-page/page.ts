@@ -2,11 +2,18 @@
 
 import { html, raw } from "hono/html";
 import {
+  COSTS,
+  contactLink,
+  curlCommands,
   describeRegion,
   FIELDS,
+  INTRODUCTION,
   isRegional,
   type LimitsDocument,
+  operatorSentences,
+  paragraphsOf,
   planTable,
+  sampleRequest,
   sentencesOn,
   together,
 } from "./document.ts";
@@ -16,32 +23,35 @@ type Html = ReturnType<typeof html>;
 
 /** @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy. */
 export function renderPage(document: LimitsDocument, copy?: { csp: string }): string {
-  const { region, regions } = document;
+  const { region, regions, title, contact, before, after, operators } = document;
   const policies = regions[0]!.policies;
+  const [, curl] = curlCommands(document);
   const page = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 ${copy && html`<meta http-equiv="Content-Security-Policy" content="${copy.csp}">`}
-<title>Rate limits</title>
+<title>${title && `${title}: `}Rate limits</title>
 <link rel="icon" href="data:,">
 <style>${raw(STYLE)}</style>
 </head>
 <body>
 <header>
-<h1>Rate limits</h1>
+<h1>${title && `${title}: `}Rate limits</h1>
+${paragraphsOf(before).map((paragraph) => html`<p>${paragraph}</p>`)}
 <p>
 ${region && isRegional(document) && html`Your requests are counted in region <b>${describeRegion(region)}</b>.`}
-Every limit that matches a request applies. A refused request costs nothing.
+${INTRODUCTION}
 </p>
+${contact && html`<p>Questions? Ask <a href="${contactLink(contact)}">${contact}</a>.</p>`}
 </header>
 <main>
 ${!copy && leftForm(sampleRequest(document))}
 <h2>Limits</h2>
 ${policies.length > 0 ? limitsTable(document) : html`<p>No limits are published.</p>`}
 ${plans(document)}
-${policies.length > 0 && costs(document)}
+${costs(document)}
 ${headerFields(document)}
 <h2>When you are refused</h2>
 <p>
@@ -51,7 +61,9 @@ limits in <code>violated-policies</code>. With <code>"retry":"never"</code> the 
 and can never succeed.
 </p>
 ${sentencesOn("whenRefused", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
-${policies.length > 0 && counting(document)}
+${policies.length > 0 && html`<p>curl waits as long as <code>Retry-After</code> says: <code>${curl}</code></p>`}
+${paragraphsOf(after).map((paragraph) => html`<p>${paragraph}</p>`)}
+${operators && forOperators(operators)}
 </main>
 ${!copy && html`<script>${raw(SCRIPT)}</script>`}
 </body>
@@ -70,19 +82,19 @@ function limitsTable(document: LimitsDocument): Html {
     const title = html`<code>${requests}</code> <small>${per}</small>`;
     return html`<tbody>
 <tr><th colspan="${columns.length + 2}" scope="rowgroup">${title}</th></tr>
-${limits.map(({ id, scope, description, algorithm, promise }) => {
+${limits.map(({ id, scope, description, promise }) => {
   const label = columns.length > 1 && central && html` data-of="all regions"`;
   const where = regional && central && html` <small>${together(columns)}</small>`;
   const cells =
     scope === "region"
       ? columns.map((name) => html`<td data-of="${name}">${description}</td>`)
       : html`<td${label} colspan="${columns.length}">${description}${where}</td>`;
-  return html`<tr><th scope="row"><b>${id}</b></th>${cells}<td class="m">${algorithm}: ${promise}</td></tr>`;
+  return html`<tr><th scope="row"><b>${id}</b></th>${cells}<td class="m">${promise}</td></tr>`;
 })}
 </tbody>`;
   });
   const caption = `By the name that headers and refusals use${regional ? ", and by region" : ""}`;
-  return table(caption, ["Limit", ...columns, "Promise"], rows);
+  return table(caption, ["Limit", ...columns, "How it comes back"], rows);
 }
 
 function plans(document: LimitsDocument): Html | undefined {
@@ -99,10 +111,11 @@ ${rows.map(({ id, cells }) => {
 ${table("The same limits for clients on a plan", ["Limit", ...columns], body)}`;
 }
 
-function costs(document: LimitsDocument): Html {
+function costs(document: LimitsDocument): Html | undefined {
   const { policies } = document.regions[0]!;
   const rules = policies.flatMap(({ name, cost }) => cost.map((rule) => ({ name, ...rule })));
-  const others = rules.length > 0 ? ", except for those below; the first that matches counts" : "";
+  const sentences = sentencesOn("costs", document);
+  if (rules.length + sentences.length === 0) return undefined;
   const rows = rules.map(
     ({ name, requests, cost }) => html`<tr>
 <th scope="row"><code>${requests}</code></th><td data-of="under">${name}</td><td data-of="units">${cost}</td>
@@ -110,18 +123,19 @@ function costs(document: LimitsDocument): Html {
   );
   const body = html`<tbody>${rows}</tbody>`;
   return html`<h2>Costs</h2>
-${policies.some(({ defaultCost }) => defaultCost) && html`<p>A request costs 1 unit${others}.</p>`}
-${sentencesOn("costs", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
+${rules.length > 0 && html`<p>${COSTS}</p>`}
+${sentences.map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
 ${rules.length > 0 && table("Requests with a cost of their own", ["Request", "Under", "Units"], body)}`;
 }
 
-function headerFields({ headers }: LimitsDocument): Html | undefined {
+function headerFields(document: LimitsDocument): Html | undefined {
+  const { headers } = document;
   const fields = Object.entries(headers);
   if (fields.length === 0) return undefined;
   const shown = FIELDS.filter(([, field]) => field in headers);
   return html`<h2>Response headers</h2>
 <figure>
-<figcaption>After one request</figcaption>
+<figcaption>After <code>${curlCommands(document)[0]}</code></figcaption>
 <pre tabindex="0">${fields.map((field) => field.join(": ")).join("\n")}</pre>
 </figure>
 <dl>
@@ -129,15 +143,14 @@ ${shown.map(([name, , meaning]) => html`<dt><code>${name}</code></dt><dd>${meani
 </dl>`;
 }
 
-/** How the counts of each policy are kept. Without a central store all are kept alike. */
-function counting({ central, regions }: LimitsDocument): Html {
-  const { policies } = regions[0]!;
-  const each = policies.map(({ name, consistency, storeFailure }) => {
-    const meaning = `${consistency.meaning}. When the central store is down, ${storeFailure.meaning}.`;
-    return html`<dt><b>${name}</b></dt><dd>${meaning}</dd>`;
-  });
-  return html`<h2>How counts are kept</h2>
-${central ? html`<dl>${each}</dl>` : html`<p>${policies[0]!.consistency.meaning}.</p>`}`;
+function forOperators(operators: NonNullable<LimitsDocument["operators"]>): Html {
+  const each = operators.map(
+    (policy) => html`<dt><b>${policy.name}</b></dt>
+<dd>${operatorSentences(policy).join(" ")}</dd>`,
+  );
+  return html`<h2>For operators</h2>
+<p>This part helps clients to get around your limits. Don't publish it.</p>
+<dl>${each}</dl>`;
 }
 
 function table(caption: string, columns: readonly string[], body: Html | readonly Html[]): Html {
@@ -157,19 +170,6 @@ function leftForm({ method, path }: { readonly method: string; readonly path: st
 </form>
 <ul id="left" aria-live="polite"></ul>
 <p id="error" role="status">This part needs JavaScript; everything else does not.</p>`;
-}
-
-/** A request that the first policy probably matches: its pattern, cut at the first wildcard. */
-export function sampleRequest({ regions }: LimitsDocument): { method: string; path: string } {
-  const policies = regions[0]!.policies;
-  // An overflow has no match of its own: nobody sends requests to it.
-  const payers = policies.map(({ overflow }) => overflow?.policy);
-  const { rpc, tool, method = [], path = ["/"] } = policies.find(({ name }) => !payers.includes(name))?.match ?? {};
-  const first = method[0] ?? (rpc || tool ? "POST" : "GET");
-  return {
-    method: method.includes("GET") ? "GET" : first,
-    path: path[0]!.replace(/:\w+/g, "1").replace(/\*.*$/, "") || "/",
-  };
 }
 
 /** System fonts, light and dark by the reader's choice, tables that become cards on a phone. */

@@ -34,7 +34,7 @@ describe("a refusal", () => {
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
     expect(await answer.json()).toEqual({
       error: {
-        message: expect.stringMatching(/^Over the limit once \(1 per 1h\)\. Try again in \d+ seconds\.$/),
+        message: expect.stringMatching(/^Over the limit once \(1 per hour\)\. Try again in \d+ seconds\.$/),
         type: "rate_limit_error",
         param: null,
         code: "rate_limit_exceeded",

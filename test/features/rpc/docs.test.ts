@@ -33,7 +33,7 @@ it("the policies refuse with the body that the page shows, and the page's functi
   await ask("delete_note");
   const refused = await (await ask("delete_note")).text();
   // A memory store counts in one isolate.
-  expect(`${refused}\n`).toBe(json!.replace(", in all regions", ""));
+  expect(`${refused}\n`).toBe(json!.replace(" in all regions", ""));
   expect((await ask("search")).headers.get("RateLimit")).toContain('"calls";r=88');
 
   const source = js!.slice(js!.indexOf("\n\n"));

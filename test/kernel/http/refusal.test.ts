@@ -132,7 +132,7 @@ describe("of several policies that refuse", () => {
 
 describe("in the form of the caller's protocol", () => {
   const auto = policy("api", [perMinute], { as: "auto" });
-  const message = "Over the limit api (1 per 1m). Try again in 60 seconds.";
+  const message = "Over the limit api (1 per minute). Try again in 60 seconds.";
   const error = { code: "resource_exhausted", message };
   const stream = new TextEncoder().encode(JSON.stringify({ error }));
 
@@ -229,7 +229,7 @@ it("the words of the last refusal are used again only for the same limits, secon
     seen.push(`${await wordsOf(asWritten, Number(cost))}: ${detail}`);
   }
   const [eu, us, all] = ["eu", "us", ""].map((name) =>
-    name ? `plain-1 (1 per 1m in region ${name})` : "plain-2 (2 per 1h in all regions)",
+    name ? `plain-1 (1 per minute in region ${name})` : "plain-2 (2 per hour in all regions)",
   );
   const refusedIn = (limits: string, seconds: number) => `Over the limit ${limits}. Try again in ${seconds} seconds.`;
   expect(seen).toEqual([
