@@ -44,6 +44,7 @@ const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/burst.test.ts",
+  "test/kernel/limiter/process-end.test.ts",
   "test/features/shared/shared.test.ts",
   "test/kernel/place/{subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",

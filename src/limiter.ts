@@ -66,7 +66,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
     throw new TypeError("createLimiter: store: expected a store");
   }
   if (!(keySecret ?? store.keySecret)) {
-    throw new TypeError("createLimiter: keySecret: expected a non-empty string");
+    throw new TypeError("createLimiter: keySecret: expected at least 16 characters, because the store has no secret");
   }
   if (![options.onDecision ?? []].flat().every((one) => typeof one === "function")) {
     throw new TypeError("createLimiter: onDecision: expected a function, or a list of functions");

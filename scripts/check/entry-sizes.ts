@@ -18,28 +18,28 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, a limiter with the memory store",
     program: 'export { createLimiter, memoryStore } from "../src/index.ts";',
-    budgetKib: 34.1,
+    budgetKib: 34.2,
   },
   {
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 52.2,
+    budgetKib: 52.7,
   },
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 75.8,
+    budgetKib: 76.8,
   },
   {
     what: "headgate, with Redis and all features",
     program:
       'export { ban, body, createLimiter, jwtIdentity, leases, live, meter, overflow, redisStore, rpc, shared, statedCost, withRateLimit } from "../src/index.ts";',
-    budgetKib: 125.8,
+    budgetKib: 127.1,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 67.0,
+    budgetKib: 67.9,
   },
   {
     what: "the README's Hono app, with every store",
@@ -54,13 +54,13 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate/durable-object",
     program: 'export * from "../src/durable-object.ts";',
-    budgetKib: 29.2,
+    budgetKib: 29.8,
   },
-  { what: "headgate/hono, alone", program: 'export * from "../src/adapters/hono.ts";', budgetKib: 30.6 },
-  { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.3 },
+  { what: "headgate/hono, alone", program: 'export * from "../src/adapters/hono.ts";', budgetKib: 30.8 },
+  { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.5 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
   { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 11.8 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 168 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 172 },
 ];
 
 interface EntrySize {

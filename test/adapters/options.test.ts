@@ -78,7 +78,7 @@ describe("createLimiter", () => {
       { store, onDecision: [() => {}, "log"] },
       /^createLimiter: onDecision: expected a function, or a list of functions$/,
     ],
-    [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a non-empty string$/],
+    [{ store, keySecret: "" }, /^createLimiter: keySecret: expected at least 16 characters/],
     [{}, /^createLimiter: store: expected a store$/],
     [{ store: Promise.resolve(store) }, /^createLimiter: store: expected a store$/],
   ])("refuses %o", (options, message) => {

@@ -99,12 +99,11 @@ const toml = [...GUIDED, "docs/runtimes.md"].flatMap((page) =>
 );
 
 it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
-  const { name, main, compatibility_date, vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
-    string,
-    Record<string, unknown>
-  >;
+  const { name, main, compatibility_date, minify, vars, routes, ...rest } = parseToml(
+    text.replace("<name>", "name"),
+  ) as Record<string, Record<string, unknown>>;
   // A whole file: older releases of wrangler know no later date.
-  if (main) expect([name, main, compatibility_date]).toEqual(["my-app", "index.ts", "2026-01-01"]);
+  if (main) expect([name, main, compatibility_date, minify]).toEqual(["my-app", "index.ts", "2026-01-01", true]);
   if (rest.durable_objects) {
     // A Worker of one's own has no metrics: the first object and the first migration are those of `COUNTS`.
     const shipped = parseToml(read("wrangler.toml")) as typeof rest & { migrations: object[] };
@@ -239,8 +238,12 @@ it("the first block of docs/library.md is the whole source of an example", () =>
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 8, "test/docs/algorithms.test.ts": 1 },
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
-  "docs/cli.md": { "test/cli/docs.test.ts": 9 },
-  "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
+  "docs/cli.md": { "test/cli/docs.test.ts": 12 },
+  "docs/clients.md": {
+    "test/client/docs.test.ts": 1,
+    "test/examples/shell.test.ts": 4,
+    "test/operate/limits-page.test.ts": 1,
+  },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 2, "test/gateway/meter-page.test.ts": 1 },

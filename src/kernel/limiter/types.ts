@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** What a limiter is to its callers. */
 
 import type { PolicyInput } from "../config/policy-input.ts";
@@ -41,7 +42,7 @@ export interface LimiterOptions {
   readonly region?: string;
   /**
    * Secret with which client keys are hashed before they reach the store, at least 16 characters. Default: derived from
-   * the store's token.
+   * the store's token. Required if the store has no secret: a `redisStore` over TCP without `keySecret`.
    */
   readonly keySecret?: string;
   /**
@@ -139,6 +140,12 @@ export interface WaitOptions extends TakeOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `close`. */
+export interface CloseOptions {
+  /** How long to wait at most, in milliseconds, more than 0. Default 3,000. */
+  readonly timeoutMs?: number;
+}
+
 /** One of several policies of a take. */
 export interface PolicyTake extends KeyByHand {
   /** The name of the policy. */
@@ -196,6 +203,18 @@ export interface Limiter {
    * twice. Its units are never leased.
    */
   reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
+  /**
+   * Before a process ends: sends the store what it is owed (counts of an outage, reports of `shared` and of bans),
+   * gives back what is leased, and waits for settlements that are under way. What a store does not hear now is lost.
+   * Each thing is tried once, and nothing is rejected because of a store.
+   *
+   * A limiter may be closed twice, and takes go on to be answered: from now on by the store itself, as under `strict`.
+   *
+   * @throws {TypeError} for an unknown option, and for a time that is not a number above 0.
+   */
+  close(options?: CloseOptions): Promise<void>;
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * The refusal of a request whose body nobody has read: the client is blocked, or what the instance remembers refuses
    * whatever the request costs. undefined: it may be admitted. Asks and counts nothing.

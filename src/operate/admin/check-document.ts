@@ -27,7 +27,7 @@ import type { LiveMistake } from "./answers.ts";
 
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
 /** Those of an answer too: it may be written back as it is. */
-const DOCUMENT_FIELDS = ["policies", "overrides", "owner", "secret", "version", "ignored", "notes"];
+const DOCUMENT_FIELDS = ["policies", "overrides", "owner", "secret", "version", "changes", "ignored", "notes"];
 /** An instant before all others. */
 const NEVER_MS = Number.NEGATIVE_INFINITY;
 const PARTITION = /^[A-Za-z0-9_-]{22}$/;

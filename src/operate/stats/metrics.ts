@@ -30,6 +30,7 @@ export const METRICS: readonly Metric[] = [
     "Units that responses cost in the end. policy: who paid. paid_for: the policy that matched.",
   ),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these responses, if known."),
+  metric("origin_responses", ["status"], "Responses of the origin, by class of status."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
   metric("store_calls", ["place", "outcome"], "Calls to a place. outcome: `ok`, or why it did not answer."),
   metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
@@ -61,7 +62,7 @@ const OTHER = "other";
  */
 const CHOSEN: Readonly<Record<string, number>> = { region: 400, [MODEL]: 50 };
 /** The values of these labels are words of this program. */
-const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "gen_ai_token_type", "le"];
+const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "status", "gen_ai_token_type", "le"];
 
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
   METRICS.flatMap(({ series, labels }) => [

@@ -18,7 +18,7 @@ import { tokensOfBytes } from "./tokens.ts";
 import { type Stated, statesOutput, statesZero, type Usage, usageOf } from "./usage.ts";
 
 /** What the header section of an answer states: Gemini and Bedrock name the tier there, Bedrock the tokens too. */
-interface Told {
+interface HeaderUsage {
   readonly tier: string;
   /** Counts if the body states none. Absent: it states none. */
   readonly stated?: Stated;
@@ -30,14 +30,14 @@ export class AnswerScanner {
   readonly isStream: boolean;
   readonly framing: FramingName;
   readonly #estimated: number;
-  readonly #told: Told;
+  readonly #header: HeaderUsage;
   readonly #json: AnswerJson;
   readonly #reader: Framing;
   #isEnded = false;
 
-  constructor(framing: FramingName, { inputTokens }: Pick<Estimate, "inputTokens">, told: Told) {
+  constructor(framing: FramingName, { inputTokens }: Pick<Estimate, "inputTokens">, header: HeaderUsage) {
     this.framing = framing;
-    this.#told = told;
+    this.#header = header;
     this.isStream = framing !== "json";
     this.#estimated = inputTokens;
     this.#json = new AnswerJson(framing === "events" || framing === "lines");
@@ -88,7 +88,7 @@ export class AnswerScanner {
 
   #usage(streamed: number): Usage {
     const { calls, speed } = this.#json;
-    const tier = speed || this.#json.tier || this.#told.tier;
+    const tier = speed || this.#json.tier || this.#header.tier;
     const usage: { -readonly [name in keyof Usage]: Usage[name] } = usageOf(this.#stated(), this.#estimated, streamed);
     const others = this.#json.others().map(([model, stated]) => ({ model, usage: usageOf(stated, 0, 0) }));
     if (calls.size > 0) usage.calls = Object.fromEntries(calls);
@@ -98,7 +98,7 @@ export class AnswerScanner {
   }
 
   #stated(): Stated {
-    const { stated } = this.#told;
+    const { stated } = this.#header;
     return stated && !this.#json.statesSome() ? stated : this.#json.stated();
   }
 
@@ -107,7 +107,7 @@ export class AnswerScanner {
     const { isStated, textBytes } = this.#json;
     if (this.#reader.isBroken) return false;
     // Bedrock states the input of embeddings, which have no output.
-    const { stated } = this.#told;
+    const { stated } = this.#header;
     const isEmbedding = stated && stated.output === undefined && this.#isEnded;
     if (textBytes === 0) return this.#hasUsage() && (isEmbedding || statesOutput(this.#stated()));
     return isStated || this.isStream || this.#isEnded || stated?.output !== undefined;
@@ -125,7 +125,7 @@ export class AnswerScanner {
   }
 
   #hasUsage(): boolean {
-    return this.#told.stated !== undefined || (this.#json.isStated && this.#json.statesSome());
+    return this.#header.stated !== undefined || (this.#json.isStated && this.#json.statesSome());
   }
 }
 
@@ -137,16 +137,16 @@ const COUNTS = [
   ["created", "cache-write-input-token-count"],
 ] as const;
 
-function toldBy(headers: Headers): Told {
-  const tier = headers.get("x-gemini-service-tier") ?? headers.get("x-amzn-bedrock-service-tier") ?? "";
-  const told = { tier: tier.toLowerCase().slice(0, LONGEST_NAME) };
+function headerUsage(headers: Headers): HeaderUsage {
+  const named = headers.get("x-gemini-service-tier") ?? headers.get("x-amzn-bedrock-service-tier") ?? "";
+  const tier = named.toLowerCase().slice(0, LONGEST_NAME);
   // Most answers have none of them.
-  if (!/^\d{1,15}$/.test(headers.get("x-amzn-bedrock-input-token-count") ?? "")) return told;
+  if (!/^\d{1,15}$/.test(headers.get("x-amzn-bedrock-input-token-count") ?? "")) return { tier };
   const counts = COUNTS.flatMap(([field, name]) => {
     const count = headers.get(`x-amzn-bedrock-${name}`);
     return count && /^\d{1,15}$/.test(count) ? [[field, Number(count)]] : [];
   });
-  return { ...told, stated: Object.fromEntries(counts) };
+  return { tier, stated: Object.fromEntries(counts) };
 }
 
 /** By the type of the answer. */
@@ -169,5 +169,5 @@ export function createAnswerScanner(
   const framing = FRAMINGS.find(([form]) => form.test(type))?.[1];
   return framing === undefined || isEncoded(headers)
     ? undefined
-    : new AnswerScanner(framing, estimate, toldBy(headers));
+    : new AnswerScanner(framing, estimate, headerUsage(headers));
 }
