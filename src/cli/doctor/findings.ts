@@ -87,8 +87,8 @@ function versionFindings({ version, script, health, facts }: Seen): Finding[] {
     const says = `The gateway is version ${version} too, but its script is another one (${facts.script.slice(0, 12)}).`;
     return [{ level: "problem", about, says, todo: "Deploy the gateway from an unchanged package." }];
   }
-  const ofScript = facts ? `, its script ${script.slice(0, 12)}` : "";
-  return [{ level: "ok", about, says: `Gateway and command line are version ${version}${ofScript}.` }];
+  const ofScript = facts ? ` (script ${script.slice(0, 12)})` : "";
+  return [{ level: "ok", about, says: `Gateway and command line are both version ${version}${ofScript}.` }];
 }
 
 const IN_MEMORY: Finding = {
@@ -165,7 +165,8 @@ function secretFindings({ hasKeySecret, store }: DoctorFacts, isHere: boolean): 
 /** Of the doctor's own request, which had no `X-Forwarded-For` when it left. */
 function clientFindings(client: ClientFacts, byAddress: readonly string[], isHere: boolean): Finding[] {
   const about = "client";
-  const who = byAddress.length === 0 ? "No policy counts by address" : `By address count: ${byAddress.join(", ")}`;
+  const who =
+    byAddress.length === 0 ? "No policy counts by address" : `These policies count by address: ${byAddress.join(", ")}`;
   const wrong = wrongAddress(client, isHere);
   // From this machine to this machine there may be no proxy that is there otherwise.
   if (wrong) return [{ level: isHere || byAddress.length === 0 ? "note" : "problem", about, ...wrong }];
