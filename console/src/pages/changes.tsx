@@ -8,6 +8,7 @@ import { policyChangesOf } from "../data/entries.ts";
 import { live, loadLive } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { Failed, Loading, Notice } from "../parts/notice.tsx";
+import { Table } from "../parts/table.tsx";
 import { hrefOf } from "../route.ts";
 import { Draft } from "./draft.tsx";
 import { MadeChanges } from "./made-changes.tsx";
@@ -49,33 +50,20 @@ function Document({ document }: { document: LiveAnswer }) {
         </p>
       ))}
       {policies.length > 0 && (
-        <table>
-          <caption>Policies that differ from what was deployed</caption>
-          <thead>
-            <tr>
-              <th scope="col">Policy</th>
-              {POLICY_ENTRIES.map(([name, { label }]) => (
-                <th key={name} scope="col">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {policies.map(([policy, changes]) => (
-              <tr key={policy}>
-                <th scope="row">
-                  <a href={hrefOf("policies", policy)}>{policy}</a>
-                </th>
-                {POLICY_ENTRIES.map(([name, { is, label }]) => (
-                  <td key={name} data-of={label}>
-                    <Changed value={changes[name] ?? (is === "numbers" ? {} : undefined)} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          caption="Policies that differ from what was deployed"
+          rows={policies}
+          keyOf={([policy]) => policy}
+          columns={[
+            { heading: "Policy", cell: ([policy]) => <a href={hrefOf("policies", policy)}>{policy}</a> },
+            ...POLICY_ENTRIES.map(([name, { is, label }]) => ({
+              heading: label,
+              cell: ([, changes]: (typeof policies)[number]) => (
+                <Changed value={changes[name] ?? (is === "numbers" ? {} : undefined)} />
+              ),
+            })),
+          ]}
+        />
       )}
       <Overrides document={document} />
       {ignored.length > 0 && (

@@ -5,6 +5,7 @@ import { api, type Explained } from "../api.ts";
 import { admin, Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
 import { amount, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { OnDay, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
@@ -63,106 +64,66 @@ function Decision({ decision }: { decision: Explained }) {
       {calls && (
         <p class="note">It called {calls.map((call) => (call === "?" ? "something unreadable" : call)).join(", ")}.</p>
       )}
-      <table>
-        <caption>
-          Its limits, at <Time ms={Date.parse(at)} exact />, in {region}, answered by {source}
-          {version !== null && `, live v${version}`}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Limit</th>
-            <th scope="col">Policy</th>
-            <th scope="col" class="number">
-              Limit
-            </th>
-            <th scope="col" class="number">
-              Remaining
-            </th>
-            <th scope="col" class="number">
-              Admits after
-            </th>
-            <th scope="col" class="number">
-              Full again after
-            </th>
-            <th scope="col">Said</th>
-          </tr>
-        </thead>
-        <tbody>
-          {limits.map((limit) => (
-            <tr key={limit.id}>
-              <th scope="row">{limit.id}</th>
-              <td data-of="Policy">{limit.policy}</td>
-              <td class="number" data-of="Limit">
-                {amount(limit.limit, limit.unit)} {limit.per}
-              </td>
-              <td class="number" data-of="Remaining">
-                {amount(limit.remaining, limit.unit)}
-              </td>
-              <td class="number" data-of="Admits after">
-                {limit.retryAfterMs === undefined
-                  ? "never"
-                  : limit.retryAfterMs === 0
-                    ? NONE
-                    : duration(limit.retryAfterMs)}
-              </td>
-              <td class="number" data-of="Full again after">
-                {duration(limit.resetAfterMs)}
-              </td>
-              <td data-of="Said">
-                {violated.includes(limit.id) ? (
-                  <span class="refused">no</span>
-                ) : shadow.includes(limit.id) ? (
-                  <span class="would">would refuse</span>
-                ) : (
-                  "yes"
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption={
+          <>
+            Its limits, at <Time ms={Date.parse(at)} exact />, in {region}, answered by {source}
+            {version !== null && `, live v${version}`}
+          </>
+        }
+        rows={limits}
+        keyOf={({ id }) => id}
+        columns={[
+          { heading: "Limit", cell: ({ id }) => id },
+          { heading: "Policy", cell: ({ policy }) => policy },
+          { heading: "Limit", is: "number", cell: ({ limit, unit, per }) => `${amount(limit, unit)} ${per}` },
+          { heading: "Remaining", is: "number", cell: ({ remaining, unit }) => amount(remaining, unit) },
+          { heading: "Admits after", is: "number", cell: ({ retryAfterMs }) => waitText(retryAfterMs) },
+          { heading: "Full again after", is: "number", cell: ({ resetAfterMs }) => duration(resetAfterMs) },
+          {
+            heading: "Said",
+            cell({ id }) {
+              if (violated.includes(id)) return <span class="refused">no</span>;
+              return shadow.includes(id) ? <span class="would">would refuse</span> : "yes";
+            },
+          },
+        ]}
+      />
       {omitted && (
         <p class="note">
           Not in the token, for lack of space: {plural(omitted.limits, "limit")},{" "}
           {plural(omitted.policies, "policy", "policies")}.
         </p>
       )}
-      <table>
-        <caption>Who was counted</caption>
-        <thead>
-          <tr>
-            <th scope="col">Policy</th>
-            <th scope="col">Client</th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col">Mode</th>
-          </tr>
-        </thead>
-        <tbody>
-          {policies.map(({ policy, kind, key, cost, mode, unit, overflowOf }) => (
-            <tr key={policy}>
-              <th scope="row">
-                <a href={hrefOf("policies", policy)}>{policy}</a>
-              </th>
-              <td data-of="Client">
-                <a href={hrefOf("clients", policy, key)}>
-                  {kind} <code title={key}>{shortHash(key)}</code>
-                </a>
-              </td>
-              <td class="number" data-of="Cost">
-                {amount(cost, unit)}
-              </td>
-              <td data-of="Mode">
-                {mode ?? "enforce"}
-                {overflowOf !== undefined && `, pays after ${overflowOf}`}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption="Who was counted"
+        rows={policies}
+        keyOf={({ policy }) => policy}
+        columns={[
+          { heading: "Policy", cell: ({ policy }) => <a href={hrefOf("policies", policy)}>{policy}</a> },
+          {
+            heading: "Client",
+            cell: ({ policy, kind, key }) => (
+              <a href={hrefOf("clients", policy, key)}>
+                {kind} <code title={key}>{shortHash(key)}</code>
+              </a>
+            ),
+          },
+          { heading: "Cost", is: "number", cell: ({ cost, unit }) => amount(cost, unit) },
+          {
+            heading: "Mode",
+            cell: ({ mode = "enforce", overflowOf }) =>
+              overflowOf === undefined ? mode : `${mode}, pays after ${overflowOf}`,
+          },
+        ]}
+      />
     </article>
   );
+}
+
+function waitText(ms: number | undefined): string {
+  if (ms === undefined) return "never";
+  return ms === 0 ? NONE : duration(ms);
 }
 
 /** What one would say aloud. */

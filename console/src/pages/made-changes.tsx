@@ -3,37 +3,24 @@
 import type { LiveAnswer, MadeChange } from "../api.ts";
 import { wordsOfEntry } from "../changes/made.ts";
 import { plural } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
 export function MadeChanges({ document: { changes = [] } }: { document: LiveAnswer }) {
   if (changes.length === 0) return <p class="muted">Nobody has changed anything yet.</p>;
   return (
-    <table>
-      <caption>Who changed what: the last {plural(changes.length, "change")}</caption>
-      <thead>
-        <tr>
-          <th scope="col">When</th>
-          <th scope="col">Who</th>
-          <th scope="col">Version</th>
-          <th scope="col">What, as its command</th>
-        </tr>
-      </thead>
-      <tbody>
-        {changes.toReversed().map((made) => (
-          <tr key={made.version}>
-            <th scope="row">
-              <Time ms={Date.parse(made.at)} exact />
-            </th>
-            <td data-of="Who">{made.by}</td>
-            <td data-of="Version">{made.version}</td>
-            <td data-of="What">
-              <What made={made} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption={`Who changed what: the last ${plural(changes.length, "change")}`}
+      rows={changes.toReversed()}
+      keyOf={({ version }) => version}
+      columns={[
+        { heading: "When", cell: ({ at }) => <Time ms={Date.parse(at)} exact /> },
+        { heading: "Who", cell: ({ by }) => by },
+        { heading: "Version", cell: ({ version }) => version },
+        { heading: "What, as its command", short: "What", cell: (made) => <What made={made} /> },
+      ]}
+    />
   );
 }
 

@@ -5,6 +5,7 @@ import type { PolicyAnswer } from "../api.ts";
 import { modelsIn } from "../data/sums.ts";
 import type { View } from "../data/view.ts";
 import { amountOfMany, count, NONE } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { spentWord } from "../parts/words.ts";
 
 const MOST_ROWS = 12;
@@ -20,49 +21,26 @@ export function Models({ policy: { name, meter }, view }: { policy: PolicyAnswer
   const { stats, span } = view.chart;
   const rows = modelsIn(stats, span, name, MOST_ROWS);
   const spent = (units: number) => amountOfMany(toWritten(units, meter.unit), meter.unit);
-  const word = spentWord(meter.unit);
   return (
-    <table class="models">
-      <caption>Tokens of answers that {name} has paid for, over the time of the chart, in all regions</caption>
-      <thead>
-        <tr>
-          <th scope="col">Model</th>
-          <th scope="col" class="number">
-            Input
-          </th>
-          <th scope="col" class="number">
-            Output
-          </th>
-          <th scope="col" class="number">
-            {word}
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ model, input, output, units }) => (
-          <tr key={model}>
-            <th scope="row">{WORDS.has(model) ? <span class="muted">{WORDS.get(model)}</span> : model}</th>
-            <td class="number" data-of="Input">
-              {input + output > 0 ? count(input) : NONE}
-            </td>
-            <td class="number" data-of="Output">
-              {input + output > 0 ? count(output) : NONE}
-            </td>
-            <td class="number" data-of={word}>
-              {spent(units)}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <td colSpan={4}>
-            {rows.length === 0
-              ? "No answer was settled in this time."
-              : `Together ${spent(rows.reduce((sum, { units }) => sum + units, 0))}. Requests that still run are not in it.`}
-          </td>
-        </tr>
-      </tfoot>
-    </table>
+    <Table
+      class="models"
+      caption={`Tokens of answers that ${name} has paid for, over the time of the chart, in all regions`}
+      rows={rows}
+      keyOf={({ model }) => model}
+      columns={[
+        {
+          heading: "Model",
+          cell: ({ model }) => (WORDS.has(model) ? <span class="muted">{WORDS.get(model)}</span> : model),
+        },
+        { heading: "Input", is: "number", cell: ({ input, output }) => (input + output > 0 ? count(input) : NONE) },
+        { heading: "Output", is: "number", cell: ({ input, output }) => (input + output > 0 ? count(output) : NONE) },
+        { heading: spentWord(meter.unit), is: "number", cell: ({ units }) => spent(units) },
+      ]}
+      foot={
+        rows.length === 0
+          ? "No answer was settled in this time."
+          : `Together ${spent(rows.reduce((sum, { units }) => sum + units, 0))}. Requests that still run are not in it.`
+      }
+    />
   );
 }

@@ -7,6 +7,7 @@ import { overridesOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { plural, shortHash } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { relative, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
@@ -19,52 +20,36 @@ export function Overrides({ document }: { document: LiveAnswer }) {
   const overrides = overridesOf(document);
   if (overrides.length === 0) return <p class="muted">No client has an override.</p>;
   return (
-    <table>
-      <caption>{plural(overrides.length, "override")}: clients with other limits</caption>
-      <thead>
-        <tr>
-          <th scope="col">Client</th>
-          <th scope="col">Policy</th>
-          <th scope="col">Effect</th>
-          {OTHERS.map(({ name, heading }) => (
-            <th key={name} scope="col">
-              {heading}
-            </th>
-          ))}
-          <th scope="col">
-            <span class="unseen">Open</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {overrides.map((override) => {
-          const { policy, kind, key } = override;
-          return (
-            <tr key={policy + key}>
-              <th scope="row">
-                {kind} <code title={key}>{shortHash(key)}</code>
-              </th>
-              <td data-of="Policy">{policy}</td>
-              <td data-of="Effect">{effectText(override, policy)}</td>
-              {OTHERS.map(({ name, field, heading }) => (
-                <td key={name} data-of={heading}>
-                  <Other field={field} value={override[name]} />
-                </td>
-              ))}
-              <td>
-                <a
-                  class="button small"
-                  href={hrefOf("clients", policy, key)}
-                  aria-label={`Change ${key} under ${policy}`}
-                >
-                  Change
-                </a>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Table
+      caption={`${plural(overrides.length, "override")}: clients with other limits`}
+      rows={overrides}
+      keyOf={({ policy, key }) => policy + key}
+      columns={[
+        {
+          heading: "Client",
+          cell: ({ kind, key }) => (
+            <>
+              {kind} <code title={key}>{shortHash(key)}</code>
+            </>
+          ),
+        },
+        { heading: "Policy", cell: ({ policy }) => policy },
+        { heading: "Effect", cell: (override) => effectText(override, override.policy) },
+        ...OTHERS.map(({ name, field, heading }) => ({
+          heading,
+          cell: (override: Override) => <Other field={field} value={override[name]} />,
+        })),
+        {
+          heading: "Open",
+          is: "button",
+          cell: ({ policy, key }) => (
+            <a class="button small" href={hrefOf("clients", policy, key)} aria-label={`Change ${key} under ${policy}`}>
+              Change
+            </a>
+          ),
+        },
+      ]}
+    />
   );
 }
 

@@ -9,6 +9,7 @@ import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Loading } from "../parts/notice.tsx";
 import { atMost, count, duration, milliseconds, NONE, percent, plural, rate } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { hrefOf } from "../route.ts";
 import { MostLimited } from "./most-limited.tsx";
 import { NoRequests, NoStats, Waiting } from "./no-counts.tsx";
@@ -120,77 +121,79 @@ function Tile({ name, value, unit, note, is }: TileProps) {
 
 function PolicyTable({ view }: { view: View }) {
   const known = useValue(policies)?.policies;
+  const { chart } = view;
   const { points, stats, span, seconds, text } = view.numbers;
   // Without them nothing tells a policy in shadow from one that is enforced, or is deployed no more.
   if (!known) return <Loading />;
-  const sums = new Map(sumBy(points, ({ policy }) => policy));
+  const counted = new Map(sumBy(points, ({ policy }) => policy));
   const near = within(stats.near, span);
-  const names = [...new Set([...known.map(({ name }) => name), ...sums.keys()])];
-  names.sort((a, b) => (sums.get(b)?.all ?? 0) - (sums.get(a)?.all ?? 0));
-  const sparkGrid = { ...view.chart.grid };
+  const names = [...new Set([...known.map(({ name }) => name), ...counted.keys()])];
+  const rows = names.map((name) => {
+    const sums = counted.get(name) ?? NOTHING;
+    const mode = known.find((each) => each.name === name)?.mode;
+    const isShadow = mode === "shadow";
+    return {
+      name,
+      sums,
+      mode,
+      is: isShadow ? "would" : "refused",
+      felt: isShadow ? sums.shadow_refused : refusals(sums),
+    };
+  });
+  rows.sort((a, b) => b.sums.all - a.sums.all);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
     <section class="scroll" aria-label="Policies" tabIndex={0}>
-      <table class="policies">
-        <caption>Policies, {text}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Policy</th>
-            <th scope="col" class="number">
-              Requests
-            </th>
-            <th scope="col" class="number">
-              Refused
-            </th>
-            <th scope="col">Over {duration(view.chart.span.toMs - view.chart.span.fromMs)}</th>
-            <th scope="col" class="number">
-              Near
-            </th>
-            <th scope="col">Who answered</th>
-            <th scope="col">Mode</th>
-          </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => {
-            const one = sums.get(name) ?? NOTHING;
-            const policy = known.find((each) => each.name === name);
-            const isShadow = policy?.mode === "shadow";
-            const felt = isShadow ? one.shadow_refused : refusals(one);
-            const ofPolicy = view.chart.points.filter((point) => point.policy === name);
-            const outcomes = isShadow ? ["shadow_refused"] : ["refused", "blocked"];
-            return (
-              <tr key={name}>
-                <th scope="row">
-                  <a href={hrefOf("policies", name)}>{name}</a>
-                </th>
-                <td class="number" data-of="Requests">
-                  {one.all === 0 ? NONE : rate(one.all / seconds).join("")}
-                </td>
-                <td class={`number ${felt > 0 ? (isShadow ? "would" : "refused") : ""}`} data-of="Refused">
-                  {percent(felt, one.all)}
-                </td>
-                <td data-of="Over time">
-                  <Spark
-                    counts={along(ofPolicy, sparkGrid, ({ outcome }) => outcomes.includes(outcome))}
-                    of={along(ofPolicy, sparkGrid)}
-                    is={isShadow ? "would" : "refused"}
-                    label={`${name}: share ${isShadow ? "that would have been refused" : "refused"}, over time`}
-                  />
-                </td>
-                <td class="number" data-of="Near">
-                  {percent(total(near.filter(({ policy }) => policy === name)), one.all)}
-                </td>
-                <td data-of="Who answered">
-                  <ShareBar sums={one} />
-                </td>
-                <td data-of="Mode">
-                  {isShadow ? <span class="would">shadow: would refuse</span> : (policy?.mode ?? "not deployed")}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Table
+        class="policies"
+        caption={`Policies, ${text}`}
+        rows={rows}
+        keyOf={({ name }) => name}
+        columns={[
+          { heading: "Policy", cell: ({ name }) => <a href={hrefOf("policies", name)}>{name}</a> },
+          {
+            heading: "Requests",
+            is: "number",
+            cell: ({ sums: { all } }) => (all === 0 ? NONE : rate(all / seconds).join("")),
+          },
+          {
+            heading: "Refused",
+            is: "number",
+            cell: ({ sums, felt, is }) => <span class={felt > 0 ? is : ""}>{percent(felt, sums.all)}</span>,
+          },
+          {
+            heading: `Over ${duration(chart.span.toMs - chart.span.fromMs)}`,
+            short: "Over time",
+            cell: ({ name, is }) => <Refusals view={view} name={name} is={is} />,
+          },
+          {
+            heading: "Near",
+            is: "number",
+            cell: ({ name, sums }) => percent(total(near.filter(({ policy }) => policy === name)), sums.all),
+          },
+          { heading: "Who answered", cell: ({ sums }) => <ShareBar sums={sums} /> },
+          {
+            heading: "Mode",
+            cell: ({ is, mode = "not deployed" }) =>
+              is === "would" ? <span class="would">shadow: would refuse</span> : mode,
+          },
+        ]}
+      />
     </section>
+  );
+}
+
+/** @param is whether its policy refuses, or only would. */
+function Refusals({ view: { chart }, name, is }: { view: View; name: string; is: string }) {
+  const points = chart.points.filter(({ policy }) => policy === name);
+  const isShadow = is === "would";
+  const outcomes = isShadow ? ["shadow_refused"] : ["refused", "blocked"];
+  return (
+    <Spark
+      counts={along(points, chart.grid, ({ outcome }) => outcomes.includes(outcome))}
+      of={along(points, chart.grid)}
+      is={is}
+      label={`${name}: share ${isShadow ? "that would have been refused" : "refused"}, over time`}
+    />
   );
 }

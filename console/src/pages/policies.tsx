@@ -8,6 +8,7 @@ import { useView, type View } from "../data/view.ts";
 import { Match } from "../parts/match.tsx";
 import { Loading } from "../parts/notice.tsx";
 import { percent } from "../parts/numbers.ts";
+import { type Column, Table } from "../parts/table.tsx";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 
@@ -18,60 +19,48 @@ export function Policies() {
   return (
     <>
       <h1>Policies</h1>
-      <table>
-        <caption>As they are in force. Every policy that matches a request applies to it.</caption>
-        <thead>
-          <tr>
-            <th scope="col">Policy</th>
-            <th scope="col">Matches</th>
-            <th scope="col">Counts by</th>
-            <th scope="col">Limits</th>
-            {view && <th scope="col">Refused, {view.numbers.text}</th>}
-            <th scope="col">Mode</th>
-          </tr>
-        </thead>
-        <tbody>
-          {known.policies.map((policy) => {
-            const { name, key, limits, mode, live, meter } = policy;
-            return (
-              <tr key={name}>
-                <th scope="row">
-                  <a href={hrefOf("policies", name)}>{name}</a>
-                </th>
-                <td data-of="Matches">
-                  <Match policy={policy} all={known.policies} />
-                </td>
-                <td data-of="Counts by">{keyText(key)}</td>
-                <td data-of="Limits">
-                  {limits.map((limit) => (
-                    <span key={limit.id} class="line">
-                      {limitText(limit, meter?.unit)}
-                      {live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
-                    </span>
-                  ))}
-                </td>
-                {view && (
-                  <td data-of="Refused">
-                    <Refuse policy={policy} view={view} />
-                  </td>
-                )}
-                <td data-of="Mode">
-                  <span class={mode === "shadow" ? "would" : ""}>{mode}</span>
-                  {live?.mode && <small class="tag">changed live</small>}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Table
+        caption="As they are in force. Every policy that matches a request applies to it."
+        rows={known.policies}
+        keyOf={({ name }) => name}
+        columns={[
+          { heading: "Policy", cell: ({ name }) => <a href={hrefOf("policies", name)}>{name}</a> },
+          { heading: "Matches", cell: (policy) => <Match policy={policy} all={known.policies} /> },
+          { heading: "Counts by", cell: ({ key }) => keyText(key) },
+          {
+            heading: "Limits",
+            cell: ({ limits, live, meter }) =>
+              limits.map((limit) => (
+                <span key={limit.id} class="line">
+                  {limitText(limit, meter?.unit)}
+                  {live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
+                </span>
+              )),
+          },
+          ...(view ? [refused(view)] : []),
+          {
+            heading: "Mode",
+            cell: ({ mode, live }) => (
+              <>
+                <span class={mode === "shadow" ? "would" : ""}>{mode}</span>
+                {live?.mode && <small class="tag">changed live</small>}
+              </>
+            ),
+          },
+        ]}
+      />
     </>
   );
 }
 
-function Refuse({ policy, view }: { policy: PolicyAnswer; view: View }) {
-  const sums = sum(view.numbers.points.filter((point) => point.policy === policy.name));
-  if (policy.mode === "shadow") {
-    return <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>;
-  }
-  return <span class="line">{percent(refusals(sums), sums.all)}</span>;
+function refused({ numbers }: View): Column<PolicyAnswer> {
+  return {
+    heading: `Refused, ${numbers.text}`,
+    short: "Refused",
+    cell({ name, mode }) {
+      const sums = sum(numbers.points.filter(({ policy }) => policy === name));
+      if (mode !== "shadow") return <span class="line">{percent(refusals(sums), sums.all)}</span>;
+      return <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>;
+    },
+  };
 }

@@ -9,6 +9,7 @@ import { useView, type View } from "../data/view.ts";
 import { Match } from "../parts/match.tsx";
 import { Loading, Notice } from "../parts/notice.tsx";
 import { count, NONE, percent, rate } from "../parts/numbers.ts";
+import { Table } from "../parts/table.tsx";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
@@ -67,45 +68,32 @@ function Limits({ policy, view }: { policy: PolicyAnswer; view: View | undefined
   const mine = numbers?.points.filter((point) => point.policy === policy.name) ?? [];
   const all = sum(mine);
   return (
-    <table>
-      <caption>Limits in force{numbers && `, with counts ${numbers.text}`}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Limit</th>
-          <th scope="col">In force</th>
-          <th scope="col">Algorithm</th>
-          <th scope="col" class="number">
-            Near
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {policy.limits.map((limit) => (
-          <tr key={limit.id}>
-            <th scope="row">{limit.id}</th>
-            <td data-of="In force">
+    <Table
+      caption={`Limits in force${numbers ? `, with counts ${numbers.text}` : ""}`}
+      rows={policy.limits}
+      keyOf={({ id }) => id}
+      columns={[
+        { heading: "Limit", cell: ({ id }) => id },
+        {
+          heading: "In force",
+          cell: (limit) => (
+            <>
               {limitText(limit, policy.meter?.unit)}
               {policy.live?.limits?.[limit.id] !== undefined && <small class="tag">changed live</small>}
-            </td>
-            <td data-of="Algorithm">{limit.algorithm}</td>
-            <td class="number" data-of="Near">
-              {numbers ? percent(ofLimit(near, limit.id), all.all) : NONE}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <td colSpan={4}>
-            {all.all === 0
-              ? "No requests were counted in this time."
-              : policy.mode === "shadow"
-                ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
-                : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`}
-          </td>
-        </tr>
-      </tfoot>
-    </table>
+            </>
+          ),
+        },
+        { heading: "Algorithm", cell: ({ algorithm }) => algorithm },
+        { heading: "Near", is: "number", cell: ({ id }) => (numbers ? percent(ofLimit(near, id), all.all) : NONE) },
+      ]}
+      foot={
+        all.all === 0
+          ? "No requests were counted in this time."
+          : policy.mode === "shadow"
+            ? `In shadow these limits would refuse ${percent(all.shadow_refused, all.all)} of the requests.`
+            : `These limits refuse ${percent(refusals(all), all.all)} of the requests.`
+      }
+    />
   );
 }
 
@@ -136,9 +124,9 @@ function Numbers({ policy, view }: { policy: PolicyAnswer; view: View }) {
       <Traffic view={view} points={points} what={`requests of ${policy.name}`} />
       <Models policy={policy} view={view} />
       <div class="columns">
-        <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
+        <Breakdown what="region" points={points} nameOf={({ region }) => region} />
         <Breakdown
-          title="By who answered"
+          what="who answered"
           points={points}
           nameOf={({ source }) => (groupOf(source) === "isolate" ? `isolate: ${source}` : source)}
         />
@@ -150,46 +138,24 @@ function Numbers({ policy, view }: { policy: PolicyAnswer; view: View }) {
 }
 
 interface BreakdownProps {
-  readonly title: string;
+  readonly what: string;
   readonly points: View["chart"]["points"];
   readonly nameOf: Parameters<typeof sumBy>[1];
 }
 
-function Breakdown({ title, points, nameOf }: BreakdownProps) {
+function Breakdown({ what, points, nameOf }: BreakdownProps) {
   return (
-    <table>
-      <caption>{title}, over the time of the chart</caption>
-      <thead>
-        <tr>
-          <th scope="col">{title.replace("By ", "").replace(/^./, (first) => first.toUpperCase())}</th>
-          <th scope="col" class="number">
-            Requests
-          </th>
-          <th scope="col" class="number">
-            Refused
-          </th>
-          <th scope="col" class="number">
-            Would refuse
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {sumBy(points, nameOf).map(([name, sums]) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td class="number" data-of="Requests">
-              {count(sums.all)}
-            </td>
-            <td class="number" data-of="Refused">
-              {percent(refusals(sums), sums.all)}
-            </td>
-            <td class="number" data-of="Would refuse">
-              {percent(sums.shadow_refused, sums.all)}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption={`By ${what}, over the time of the chart`}
+      rows={sumBy(points, nameOf)}
+      keyOf={([name]) => name}
+      columns={[
+        { heading: what.replace(/^./, (first) => first.toUpperCase()), cell: ([name]) => name },
+        { heading: "Requests", is: "number", cell: ([, { all }]) => count(all) },
+        { heading: "Refused", is: "number", cell: ([, sums]) => percent(refusals(sums), sums.all) },
+        { heading: "Would refuse", is: "number", cell: ([, sums]) => percent(sums.shadow_refused, sums.all) },
+      ]}
+    />
   );
 }
 
