@@ -1,7 +1,7 @@
 /** Changes for one client: its counts, and what the live document says of it. */
 
 import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/features/live/fields.ts";
-import { api, type OverrideFields } from "../api.ts";
+import { api, type OverrideFields, type RawClient } from "../api.ts";
 import { overrideOf, withOverride } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
 import { isAddressKind } from "../data/lookup.ts";
@@ -115,16 +115,15 @@ function touchesOf({ kind }: ShownClient): string {
 }
 
 /** Without the raw key there is only the whole document. */
-function commandOf(client: ShownClient, words: readonly string[]): string {
-  const { policy, kind, raw } = client;
-  if (!raw) {
-    return documentCommand(`"overrides" of ${client.hash}`);
-  }
+function commandOf({ raw, ...client }: ShownClient, words: readonly string[]): string {
+  if (!raw) return documentCommand(`"overrides" of ${client.hash}`);
+  return admin(...words.flatMap((word) => (word === "…" ? wordsFor({ ...client, raw }) : [word])));
+}
+
+/** How the command line names a client. */
+export function wordsFor({ policy, kind, raw }: RawClient): string[] {
   const isFirst = policyNamed(policy)?.key[0] === kind;
-  const named = words.flatMap((word) =>
-    word === "…" ? [policy, ...raw, ...(isFirst ? [] : ["--kind", kind])] : [word],
-  );
-  return admin(...named);
+  return [policy, ...raw, ...(isFirst ? [] : ["--kind", kind])];
 }
 
 /** What holds for the client: as its card shows it, or as the document has it. */

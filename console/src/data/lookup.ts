@@ -1,6 +1,6 @@
 /** The client that is being looked up. Raw keys stay in memory: no address, no storage. */
 
-import { api, type CountsAnswer, type PolicyAnswer, type RawClient } from "../api.ts";
+import type { PolicyAnswer, RawClient } from "../api.ts";
 import { policies } from "./live.ts";
 import { createValue } from "./value.ts";
 
@@ -34,8 +34,4 @@ export function kindOf(text: string, kinds: readonly string[]): string {
 export function clientsOf({ kind, raw }: Lookup): RawClient[] {
   const all = policies.get()?.policies ?? [];
   return all.filter(({ key }) => key.includes(kind)).map(({ name }) => ({ policy: name, kind, raw }));
-}
-
-export function countsOf(client: RawClient): Promise<CountsAnswer> {
-  return api.counts(client);
 }

@@ -35,26 +35,20 @@ export function showView(text: string): void {
 const NOW_MINUTES = 5;
 const MINUTE_MS = 60_000;
 
+interface Counts {
+  readonly stats: StatsAnswer;
+  readonly span: Span;
+  readonly points: readonly StatsPoint[];
+  /** How many of the span's seconds are counted. */
+  readonly seconds: number;
+}
+
 export interface View {
   readonly state: StatsState;
   /** Of the chart: the whole range, or the part that was chosen. */
-  readonly chart: {
-    readonly stats: StatsAnswer;
-    readonly span: Span;
-    readonly grid: Grid;
-    readonly points: readonly StatsPoint[];
-    /** How many of its seconds are counted. */
-    readonly seconds: number;
-  };
-  /** Of tiles and tables. */
-  readonly numbers: {
-    readonly stats: StatsAnswer;
-    readonly span: Span;
-    readonly points: readonly StatsPoint[];
-    readonly seconds: number;
-    /** `last 5 min`. */
-    readonly text: string;
-  };
+  readonly chart: Counts & { readonly grid: Grid };
+  /** Of tiles and tables. `text`: `last 5 min`. */
+  readonly numbers: Counts & { readonly text: string };
 }
 
 /** Undefined: nothing was read yet. */

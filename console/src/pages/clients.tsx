@@ -1,9 +1,10 @@
 /** One client under every policy that counts it: by its raw key, or by its hash as far as that goes. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { CountsAnswer, RawClient } from "../api.ts";
-import { live, policies, policyNamed } from "../data/live.ts";
-import { clientsOf, countsOf, type Lookup, lookup } from "../data/lookup.ts";
+import { api, type CountsAnswer } from "../api.ts";
+import { wordsFor } from "../changes/client-changes.ts";
+import { live, policies } from "../data/live.ts";
+import { clientsOf, type Lookup, lookup } from "../data/lookup.ts";
 import { useValue } from "../data/value.ts";
 import { admin, Command } from "../parts/command.tsx";
 import { Failed, Loading } from "../parts/notice.tsx";
@@ -45,11 +46,6 @@ function AllOverrides() {
   return state.is === "failed" ? <Failed error={state.why} holds={UNREAD} /> : null;
 }
 
-function lookCommand({ policy, kind, raw }: RawClient): string {
-  const isFirst = policyNamed(policy)?.key[0] === kind;
-  return admin("counts", policy, ...raw, ...(isFirst ? [] : ["--kind", kind]));
-}
-
 interface FoundState {
   readonly atMs: number;
   readonly counts: readonly (CountsAnswer | { readonly policy: string; readonly error: unknown })[];
@@ -62,7 +58,7 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
   useEffect(() => {
     let isWanted = true;
     const looks = clientsOf(wanted).map((client) =>
-      countsOf(client).catch((error: unknown) => ({ policy: client.policy, error })),
+      api.counts(client).catch((error: unknown) => ({ policy: client.policy, error })),
     );
     void Promise.all(looks).then((counts) => {
       if (isWanted) setFound({ atMs: Date.now(), counts });
@@ -101,7 +97,12 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
           ),
         )}
       </div>
-      <Command label="The same on the command line" text={clientsOf(wanted).map(lookCommand).join("\n")} />
+      <Command
+        label="The same on the command line"
+        text={clientsOf(wanted)
+          .map((client) => admin("counts", ...wordsFor(client)))
+          .join("\n")}
+      />
     </section>
   );
 }
