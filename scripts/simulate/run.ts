@@ -25,7 +25,6 @@ export interface Scenario {
 }
 
 export interface Measured {
-  readonly requests: number;
   readonly callsPerRequest: number;
   /** The part of the requests that were answered at once. */
   readonly withoutWait: number;
@@ -51,7 +50,7 @@ export async function simulate(scenario: Scenario): Promise<Measured> {
   const isolates = Array.from({ length: count }, () => {
     const base = min + (max - min) * random();
     const jitter = mulberry32(Math.floor(random() * 2 ** 32));
-    return world.isolate({ delayMs: () => base * (0.9 + 0.2 * jitter()) }, Math.round((random() - 0.5) * 60_000));
+    return world.isolate(() => base * (0.9 + 0.2 * jitter()), Math.round((random() - 0.5) * 60_000));
   });
   const arrivals = arrivalsOf(scenario, random);
 
@@ -76,7 +75,6 @@ export async function simulate(scenario: Scenario): Promise<Measured> {
     if (tenth < perTenth.length) perTenth[tenth]!++;
   }
   return {
-    requests: arrivals.length,
     callsPerRequest: world.calls() / arrivals.length,
     withoutWait: withoutWait / arrivals.length,
     mostInWindow: mostWithin(admittedAtMs, windowMs),

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { writeResult } from "../build/results.ts";
 import { drawChart } from "./chart.ts";
 import { runAll } from "./pool.ts";
-import { type Result, reportOf, rowsOf } from "./report.ts";
+import { type Result, rowsOf } from "./report.ts";
 import type { Measured, Scenario } from "./run.ts";
 import { baseOf, CHARTED, meansOf, missed, QUICK, ROWS, type Row, scenarioOf } from "./targets.ts";
 
@@ -43,9 +43,12 @@ async function runTable(rows: readonly Row[], json: boolean): Promise<boolean> {
     const own = means.get(row)!;
     return { row, ...own, missed: missed(row, own, means.get(baseOf(rows, row))!) };
   });
-  console.log(json ? JSON.stringify(results, null, 2) : reportOf(results));
-  if (rows === ROWS) writeResult("consistency.md", "leases", "simulate", rowsOf(results));
-  return results.every((result) => result.missed.length === 0);
+  const markdown = rowsOf(results);
+  console.log(json ? JSON.stringify(results, null, 2) : markdown);
+  if (rows === ROWS) writeResult("consistency.md", "leases", "simulate", markdown);
+  const misses = results.filter((result) => result.missed.length > 0);
+  for (const result of misses) console.error(`missed by ${JSON.stringify(result.row)}: ${result.missed.join(", ")}`);
+  return misses.length === 0;
 }
 
 /** One run of each row under `leased`, and the same traffic under `strict`. */

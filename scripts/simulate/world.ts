@@ -2,7 +2,7 @@
 
 import { LEASES } from "../../src/features/leases/wrap.ts";
 import { SHARED } from "../../src/features/shared/wrap.ts";
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { Flag, type KeyRequest } from "../../src/kernel/core/take.ts";
 import { createIsolate } from "../../src/kernel/place/isolate.ts";
 import type { PartReply } from "../../src/kernel/place/taker.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
@@ -12,54 +12,46 @@ import type { VirtualTime } from "../../test/support/virtual-time.ts";
 export interface Isolate {
   /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<PartReply>;
-  /** How far the isolate's clock is ahead of the store's, in ms. */
-  offsetMs: number;
 }
 
 export type Mode = "strict" | "leased" | "shared";
 
-export interface Link {
-  /** The delay of the next message to the store or back, in ms. */
-  delayMs(): number;
-}
-
 export interface World {
   /** The number of calls that reached the store. */
   calls(): number;
-  /** @param random as for `createIsolate`. */
-  isolate(link: Link, offsetMs?: number, random?: () => number): Isolate;
+  /**
+   * @param delayMs the delay of the next message to the store or back, in ms.
+   * @param offsetMs how far the isolate's clock is ahead of the store's.
+   * @param random as for `createIsolate`.
+   */
+  isolate(delayMs: () => number, offsetMs: number, random?: () => number): Isolate;
 }
 
 export function createWorld(time: VirtualTime): World {
   const memory = memoryStore({ maxKeys: 1_000_000 });
   let calls = 0;
 
-  async function call(request: TakeRequest): Promise<TakeReply> {
-    calls++;
-    return await memory.take(request, Math.floor(time.nowMs()));
-  }
-
   return {
     calls: () => calls,
-    isolate(link, offsetMs = 0, random) {
+    isolate(delayMs, offsetMs, random) {
       const store: Store = {
         kind: "redis",
         keySecret: "",
         async take(request) {
-          await time.sleep(link.delayMs());
-          const reply = await call(request);
-          await time.sleep(link.delayMs());
+          await time.sleep(delayMs());
+          calls++;
+          const reply = await memory.take(request, Math.floor(time.nowMs()));
+          await time.sleep(delayMs());
           return reply;
         },
         reset: (keys) => memory.reset(keys),
         ping: () => memory.ping(),
       };
-      const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
+      const timing = { nowMs: () => Math.floor(time.nowMs() + offsetMs), sleep: time.sleep };
       const { strict, wrapped } = createIsolate(store, timing, { random, wraps: [SHARED, LEASES] });
       const takers = { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
       const background = { waitUntil() {} };
-      const isolate: Isolate = {
-        offsetMs,
+      return {
         async take(keys, mode) {
           const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
           const { replies, failure } = await takers[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });
@@ -67,7 +59,6 @@ export function createWorld(time: VirtualTime): World {
           return replies[0]!;
         },
       };
-      return isolate;
     },
   };
 }
