@@ -1,8 +1,5 @@
-/** Part 5: what each feature costs: bytes of the Worker, and CPU time of requests that use it and of others. */
+/** Part 5: what each feature costs: CPU time of requests that use it and of others. */
 
-import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
-import { build, type Plugin } from "esbuild";
 import { compare, type Sent, type Side, type Turns } from "../support/pair.ts";
 import { figure, type Part, type Text, table } from "../support/part.ts";
 import { bundleWorker } from "../support/workerd.ts";
@@ -12,12 +9,10 @@ type Setup = Partial<Omit<Side, "code">>;
 
 interface Feature {
   readonly title: string;
-  /** Which paths below src/ are the feature. */
-  readonly files?: RegExp;
-  readonly off?: Setup;
-  readonly on?: Setup;
+  readonly off: Setup;
+  readonly on: Setup;
   /** A request that does not use the feature, and one that does. */
-  readonly unused?: Sent;
+  readonly unused: Sent;
   readonly used?: Sent;
   /** Runs before the measurement on the gateway with the feature. */
   readonly prepare?: (url: string) => Promise<void>;
@@ -53,7 +48,6 @@ const FEATURES: readonly Feature[] = [
   { title: "nothing: the same gateway twice", off: {}, on: {}, unused: UNMATCHED, used: ADMITTED },
   {
     title: "metrics: counting decisions",
-    files: /^(stats\/|config\/stats|http\/admin\/stats)/,
     off: { bindings: ADMIN },
     on: { bindings: ADMIN, stats: true },
     unused: UNMATCHED,
@@ -61,7 +55,6 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: `live document, ${OVERRIDES} overrides`,
-    files: /^(limiter\/live\/|store\/live\.|http\/admin\/(live|overrides)\.)/,
     off: {},
     on: { bindings: { ADMIN_TOKEN: TOKEN } },
     unused: ADMITTED,
@@ -70,7 +63,6 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: "meter for language models",
-    files: /^(llm\/|http\/meter\/|limiter\/reserve\/|config\/meter)/,
     off: {},
     on: { bindings: { POLICIES: policies({ meter: { unit: "tokens" } }) } },
     unused: ADMITTED,
@@ -78,7 +70,6 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: "counts in a Durable Object, not in memory",
-    files: /^(store\/(durable-object|object-|log-chunks|value-text)|limiter\/stores\/durable-object|config\/counts)/,
     off: {},
     on: { counts: true },
     unused: UNMATCHED,
@@ -86,7 +77,6 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: "explain tokens",
-    files: /^http\/(admin\/)?explain/,
     off: { bindings: ADMIN },
     on: { bindings: { ...ADMIN, EXPLAIN: "on" } },
     unused: ADMITTED,
@@ -94,15 +84,12 @@ const FEATURES: readonly Feature[] = [
   },
   {
     title: "admin API and console",
-    files: /^http\/(admin\/|console)/,
     off: {},
     on: { bindings: ADMIN },
     unused: ADMITTED,
   },
-  { title: "limits page", files: /^http\/limits\// },
   {
     title: "`RECORD`: lines for replay",
-    files: /(^|\/)record(er|ing)?(\/|\.ts$)/,
     off: {},
     on: { bindings: { RECORD: "on" } },
     unused: UNMATCHED,
@@ -114,71 +101,23 @@ export const features: Part = async ({ quick, progress }) => {
   const turns = quick ? { counted: 4, warmUp: 2, times: 100 } : { counted: 12, warmUp: 5, times: 300 };
   const code = await bundleWorker("features.mjs");
   const rows: Text[][] = [];
-  const figures: Record<string, number> = {};
   for (const feature of FEATURES) {
     progress(feature.title);
-    const kib = feature.files ? (await addedBytes(feature.files)) / 1024 : 0;
-    const [unused, used] = await measure(code, feature, turns);
-    rows.push([feature.title, figure(kib), ...unused!, ...used!]);
-    figures[`KiB ${feature.title}`] = kib;
+    rows.push([feature.title, ...(await measure(code, feature, turns))]);
   }
-  const head = ["", "KiB gzip", "µs, not used", "ratio, not used", "µs, used", "ratio, used"];
-  return { blocks: [table(head, rows)], targets: [], charts: {}, figures };
+  const head = ["", "µs, not used", "ratio, not used", "µs, used", "ratio, used"];
+  return { blocks: [table(head, rows)], targets: [], charts: {}, figures: {} };
 };
 
-const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
-
-/** Replaces files with empty ones. CommonJS: nothing is missing when another file imports from it. */
-function without(files: RegExp, found: Set<string>): Plugin {
-  return {
-    name: "without",
-    setup({ onLoad }) {
-      onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
-        if (!path.startsWith(SRC) || !files.test(path.slice(SRC.length))) return undefined;
-        found.add(path);
-        return { contents: "module.exports = {};", loader: "js" };
-      });
-    },
-  };
-}
-
-async function bundled(plugins: Plugin[]): Promise<number> {
-  const { outputFiles } = await build({
-    entryPoints: [`${SRC}worker.ts`],
-    bundle: true,
-    minify: true,
-    format: "esm",
-    target: "es2024",
-    external: ["cloudflare:*"],
-    plugins,
-    write: false,
-    logLevel: "error",
-  });
-  return gzipSync(outputFiles[0]!.contents).length;
-}
-
-let whole: Promise<number> | undefined;
-
-/**
- * The size of the Worker, minified and gzipped, less that of the Worker without these files of src/, and without what
- * only they import. NaN: there is no such file.
- */
-async function addedBytes(files: RegExp): Promise<number> {
-  whole ??= bundled([]);
-  const found = new Set<string>();
-  const rest = await bundled([without(files, found)]);
-  return found.size === 0 ? Number.NaN : (await whole) - rest;
-}
-
-/** @returns for each request the added µs, and the ratio. */
-async function measure(code: string, { off, on, unused, used, prepare }: Feature, turns: Turns): Promise<Text[][]> {
+/** @returns the added µs and the ratio of each request. */
+async function measure(code: string, { off, on, unused, used, prepare }: Feature, turns: Turns): Promise<Text[]> {
   const sideOf = ({ bindings, ...objects }: Setup): Side => {
     return { code, bindings: { POLICIES: policies({}), ...bindings }, ...objects };
   };
-  const requests = [unused, used].filter((request) => request !== undefined);
-  const measured = off && on ? await compare([sideOf(off), sideOf(on)], requests, turns, prepare) : [];
-  return [unused, used].map((request): Text[] => {
-    const { addedUs, ratio } = measured[requests.indexOf(request!)] ?? { addedUs: Number.NaN, ratio: Number.NaN };
+  const requests = used ? [unused, used] : [unused];
+  const measured = await compare([sideOf(off), sideOf(on)], requests, turns, prepare);
+  return [0, 1].flatMap((i) => {
+    const { addedUs, ratio } = measured[i] ?? { addedUs: Number.NaN, ratio: Number.NaN };
     return [figure(addedUs), figure(ratio)];
   });
 }
