@@ -38,10 +38,12 @@ export interface Stuck<O, S> {
   readonly open: readonly O[];
 }
 
-/** Pairs: of operations that have run, and the state that they have left. */
-export type Found<O, S> =
-  | { readonly order: readonly O[]; readonly stuck?: undefined; readonly pairs: number }
-  | { readonly stuck: Stuck<O, S>; readonly pairs: number };
+export interface Found<O, S> {
+  /** Undefined: there is an order. */
+  readonly stuck?: Stuck<O, S>;
+  /** Of operations that have run, and the state that they have left. */
+  readonly pairs: number;
+}
 
 /** No history of a right store comes near it. */
 const MOST_PAIRS = 3_000_000;
@@ -54,12 +56,8 @@ interface Step<S> {
   at: number;
 }
 
-/** @throws {Error} after `mostPairs`: then nothing is known about the history. */
-export function search<O extends Candidate, S>(
-  all: readonly O[],
-  model: Model<O, S>,
-  mostPairs = MOST_PAIRS,
-): Found<O, S> {
+/** @throws {Error} after too many pairs: then nothing is known about the history. */
+export function search<O extends Candidate, S>(all: readonly O[], model: Model<O, S>): Found<O, S> {
   const operations = all.toSorted((a, b) => a.call - b.call);
   const known = [...operations.keys()].filter((at) => operations[at]!.return !== undefined);
   const unknown = [...operations.keys()].filter((at) => operations[at]!.return === undefined);
@@ -129,7 +127,6 @@ export function search<O extends Candidate, S>(
   const begin = (state: S): Step<S> => ({ state, ways: ways(state), at: -1 });
   const visited = new Set<string>();
   const steps = [begin(model.initial)];
-  const orderNow = () => steps.flatMap(({ at }) => (at < 0 ? [] : [operations[at]!]));
   let best: Stuck<O, S> | undefined;
   let bestPlaced = -1;
   while (placed < known.length) {
@@ -138,8 +135,8 @@ export function search<O extends Candidate, S>(
     if (way.done) {
       if (placed > bestPlaced) {
         bestPlaced = placed;
-        top.at = -1;
-        best = { order: orderNow(), state: top.state, open: openNow().map((at) => operations[at]!) };
+        const order = steps.slice(0, -1).map(({ at }) => operations[at]!);
+        best = { order, state: top.state, open: openNow().map((at) => operations[at]!) };
       }
       steps.pop();
       const before = steps.at(-1);
@@ -155,9 +152,9 @@ export function search<O extends Candidate, S>(
       continue;
     }
     visited.add(pair);
-    if (visited.size > mostPairs) throw new Error(`the search gave up after ${mostPairs} pairs`);
+    if (visited.size > MOST_PAIRS) throw new Error(`the search gave up after ${MOST_PAIRS} pairs`);
     top.at = at;
     steps.push(begin(next));
   }
-  return { order: orderNow(), pairs: visited.size };
+  return { pairs: visited.size };
 }

@@ -15,12 +15,11 @@ export interface Fault {
   readonly is: string;
 }
 
-/** @param areChoices whether lease sizes become choices. */
-export function replaceSources(fault?: Fault, areChoices = true): void {
+export function replaceSources(fault?: Fault): void {
   const choices = new URL("lease-choices.ts", import.meta.url).href;
   registerHooks({
     resolve(specifier, context, next) {
-      return areChoices && specifier.endsWith("/lease-size.ts") ? next(choices, context) : next(specifier, context);
+      return specifier.endsWith("/lease-size.ts") ? next(choices, context) : next(specifier, context);
     },
     load(url, context, next) {
       if (!fault || !url.endsWith(`/src/${fault.file}`)) return next(url, context);

@@ -13,8 +13,6 @@ export interface Found {
   readonly depth: number;
   /** undefined: every state is as promised. */
   readonly wrong: Counterexample | undefined;
-  /** Whether everything within the bounds was explored. */
-  readonly isComplete: boolean;
 }
 
 export interface Counterexample {
@@ -32,20 +30,14 @@ interface Path {
 interface Options {
   /** Called now and then. */
   readonly onProgress?: (states: number, executions: number, depth: number) => void;
-  readonly mostStates?: number;
   /** Of so many merged paths one is tried: whether it goes on as the path with which it was merged. 0: none. */
   readonly mergeTest?: number;
 }
 
-export async function explore(
-  mode: Mode,
-  { onProgress, mostStates = Infinity, mergeTest = 0 }: Options = {},
-): Promise<Found> {
+export async function explore(mode: Mode, { onProgress, mergeTest = 0 }: Options = {}): Promise<Found> {
   const seen = new Map<string, Path | undefined>();
   let [executions, depth, merged] = [0, 0, 0];
-  const found = (wrong?: Counterexample, isComplete = !wrong): Found => {
-    return { states: seen.size, executions, depth, wrong, isComplete };
-  };
+  const found = (wrong?: Counterexample): Found => ({ states: seen.size, executions, depth, wrong });
 
   async function run(choices: readonly Choice[]): Promise<World> {
     executions++;
@@ -81,7 +73,6 @@ export async function explore(
         await end(world);
         if (world.broken) return found(counterexample(world, all));
         if (seen.size % 500 === 0) onProgress?.(seen.size, executions, depth + 1);
-        if (seen.size >= mostStates) return found(undefined, false);
       }
     }
     if (next.length > 0) depth++;

@@ -81,11 +81,8 @@ export function piecesOf({ name, policy, decisions }: Keyed): Piece[] {
 }
 
 /** What settling takes from each piece: the newest first. */
-export function givenBack(
-  pieces: readonly Piece[],
-  { policy, settled }: Keyed,
-): Map<Piece, { at: number; units: number }> {
-  const given = new Map<Piece, { at: number; units: number }>();
+export function givenBack(pieces: readonly Piece[], { policy, settled }: Keyed): Map<Piece, Change> {
+  const given = new Map<Piece, Change>();
   for (const [root, own] of Map.groupBy(pieces, ({ decision }) => rootOf(decision))) {
     const settlement = settled.get(root);
     if (!settlement) continue;
