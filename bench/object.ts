@@ -5,12 +5,12 @@
  *   npm run bench:object -- --quick
  */
 
-import { cpus, loadavg } from "node:os";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
 import { Kind } from "../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
 import { limitOf } from "./support/commands.ts";
+import { describeMachine } from "./support/machine.ts";
 import type { ObjectCase, ObjectTurn } from "./support/object-case.ts";
 import { median } from "./support/stats.ts";
 
@@ -70,10 +70,7 @@ const cases: readonly (readonly [title: string, one: Case])[] = [
 ];
 
 try {
-  const { length, 0: cpu } = cpus();
-  const load = loadavg()[0]!.toFixed(1);
-  const day = new Date().toISOString().slice(0, 10);
-  console.log(`${length} x ${cpu?.model ?? "unknown CPU"}, load ${load}, ${day}; medians of ${TURNS} turns\n`);
+  console.log(`${await describeMachine()}; medians of ${TURNS} turns\n`);
   console.log("| Admitted | object, µs | memory store, µs | bare write, µs | ratio | ratio, a commit for each |");
   console.log("|---|---|---|---|---|---|");
   let worst = 0;

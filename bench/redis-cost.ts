@@ -9,11 +9,11 @@
  * over the rounds.
  */
 
-import { cpus } from "node:os";
 import { Kind } from "../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
 import { Flag } from "../src/kernel/core/take.ts";
 import { type Call, keyOf, limitOf, startCostRedis, take } from "./support/commands.ts";
+import { describeMachine } from "./support/machine.ts";
 import { median } from "./support/stats.ts";
 
 const quick = process.argv.includes("--quick");
@@ -197,11 +197,7 @@ try {
   }
 
   const baseline = rounds.get(cases[0]!)!;
-  const { length, 0: cpu } = cpus();
-  const day = new Date().toISOString().slice(0, 10);
-  console.log(
-    `${redis.version}, ${length} x ${cpu?.model ?? "unknown CPU"}, ${day}; ${ROUNDS} rounds of ${CALLS} calls over ${KEYS} keys\n`,
-  );
+  console.log(`${await describeMachine()}; ${ROUNDS} rounds of ${CALLS} calls over ${KEYS} keys\n`);
   console.log("| Script | ratio | µs | commands |\n|---|---|---|---|");
   for (const one of cases) {
     const us = rounds.get(one)!;

@@ -30,7 +30,6 @@ export interface Cost {
 }
 
 export interface CostRedis {
-  readonly version: string;
   send(decisions: readonly Decision[]): Promise<unknown[]>;
   measure(decisions: readonly Decision[]): Promise<Cost>;
   /** Copies a key, with its expiry, under these names. */
@@ -67,7 +66,6 @@ export async function startCostRedis(): Promise<CostRedis> {
   }
 
   return {
-    version: server.version,
     send,
     async measure(decisions) {
       await redis.config("RESETSTAT");

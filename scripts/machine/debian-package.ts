@@ -29,6 +29,24 @@ export function installDebianPackage(name: string): string | undefined {
   }
 }
 
+/**
+ * Installs the first of these packages that can be installed, unless `find` finds the program. Where that needs
+ * permission, it says how to get the program, and that these tests will be skipped.
+ */
+export function ensureForTests(find: () => unknown, howToGet: string, tests: string, ...names: string[]): void {
+  if (find()) return;
+  let missing = howToGet;
+  if (canInstallDebianPackages()) {
+    console.log(`headgate: installing Debian's ${names[0]} with apt-get for ${tests}`);
+    let failure: string | undefined = howToGet;
+    for (const name of names) failure &&= installDebianPackage(name);
+    if (find()) return;
+    missing = failure ?? howToGet;
+  }
+  const consequence = process.env.CI === "true" ? "fail, since CI=true" : "be skipped";
+  console.log(`headgate: ${missing}; ${tests} will ${consequence}`);
+}
+
 /** Why apt-get failed: its own last lines. undefined if it succeeded. */
 function apt(...args: string[]): string | undefined {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
