@@ -56,10 +56,4 @@ export class BoundedMap<K, V> {
     this.#newer.delete(key);
     this.#older.delete(key);
   }
-
-  clear(): void {
-    this.#newer.clear();
-    this.#older.clear();
-    this.#size = 0;
-  }
 }

@@ -14,9 +14,9 @@ function operationOf(format: Format): string {
   return format === "openai-completions" || format === "ollama-generate" ? "text_completion" : "chat";
 }
 
-/** No line is left out: sums over them are what was settled. @param write where lines go. Default: the console. */
-export function logTokens(write: (line: string) => void = console.log): OnSettled {
-  const writeLine = createLines(write, Number.POSITIVE_INFINITY);
+/** No line is left out: sums over them are what was settled. */
+export function logTokens(): OnSettled {
+  const writeLine = createLines(console.log, Number.POSITIVE_INFINITY);
   return ({ settled, format, model, answeredBy, usage, isEstimated }) => {
     if (!usage) return;
     writeLine(() => ({

@@ -31,8 +31,6 @@ interface SealOptions extends SealSecret {
   readonly version: number;
 }
 
-export type Seal = ReturnType<typeof createSeal>;
-
 /** The longest text that fits into a token of so many characters, in bytes. */
 export function mostTextBytes(tokenLength: number): number {
   return Math.floor((tokenLength * 3) / 4) - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;

@@ -61,7 +61,7 @@ export function durableObjectStore(namespace: CountsNamespace, options: DurableO
     );
   }
   checkOptions("durableObjectStore", options, OPTION_TYPES);
-  const { location, shards = 1, onBreakerChange = reportBreaker(), ...remote } = options;
+  const { location, shards = 1, onBreakerChange = reportBreaker, ...remote } = options;
   if (location !== undefined && !isLocationHint(location)) {
     throw new TypeError(`durableObjectStore: location must be one of ${LOCATION_HINTS.join(", ")}`);
   }

@@ -66,7 +66,7 @@ const OPTION_TYPES: Readonly<Record<keyof (RedisRestOptions & RedisCommandOption
  */
 export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
-  const { onBreakerChange = reportBreaker(), reconnect, ...place } = options as RedisRestOptions & RedisCommandOptions;
+  const { onBreakerChange = reportBreaker, reconnect, ...place } = options as RedisRestOptions & RedisCommandOptions;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const connectAnew = reconnect && throttled(reconnect);
   const store = withBreaker(redisPlace(place), {

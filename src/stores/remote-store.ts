@@ -44,7 +44,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
     throw new TypeError(`remoteStore: store: expected ${expected}, found ${JSON.stringify(store.kind)}`);
   }
   checkOptions("remoteStore", options, REMOTE_STORE_TYPES);
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange = reportBreaker() } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, onBreakerChange = reportBreaker } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`remoteStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
   }

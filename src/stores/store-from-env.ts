@@ -85,7 +85,7 @@ export function storeOf({ redis, counts }: StoreSettings): Store {
  */
 export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
   const stores = nodes.map(({ name, url, token }) => {
-    return redisStore({ url, token, timeoutMs, onBreakerChange: changeOf(name, reportBreaker()) });
+    return redisStore({ url, token, timeoutMs, onBreakerChange: changeOf(name, reportBreaker) });
   });
   const groups = groupBy([...nodes.keys()], (at) => nodes[at]!.region);
   const placeIn = new Map(

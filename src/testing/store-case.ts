@@ -141,9 +141,9 @@ export async function createBench({ open, clock, damage, isAlone }: StoreUnderTe
     // A case that needs what was not given is skipped.
     clock: clock!,
     damage: damage as Exclude<typeof damage, string | undefined>,
-    /** A key that nobody has used, with this ending. */
-    newKey(ending = ""): string {
-      const key = `headgate-test:${crypto.randomUUID()}${ending}`;
+    /** A key that nobody has used. */
+    newKey(): string {
+      const key = `headgate-test:${crypto.randomUUID()}`;
       used.add(key);
       return key;
     },

@@ -3,16 +3,13 @@ import { expect, it } from "vitest";
 import { BoundedMap } from "../../src/kernel/bounded-map.ts";
 import { draws } from "../support/cases/draws.ts";
 
-it("holds what was set, until it is deleted or cleared", () => {
+it("holds what was set, until it is deleted", () => {
   const lru = new BoundedMap<string, number>({ maxSize: 2 });
   lru.set("a", 1);
   lru.set("a", 2);
   expect(lru.get("a")).toBe(2);
   lru.delete("a");
   expect(lru.get("a")).toBeUndefined();
-  lru.set("b", 3);
-  lru.clear();
-  expect(lru.get("b")).toBeUndefined();
 });
 
 it("remembers the last maxSize keys used, and no more than twice as many", () => {

@@ -80,9 +80,8 @@ export function tellAll(listeners: readonly OnDecision[]): OnDecision {
  * The default listener: the console says why a decision was made without the store, once a second. The line says how
  * many were left out.
  */
-export function reportFailures(write?: (line: string) => void): OnDecision {
-  const writeLine = createLines(write, 1);
-
+export function reportFailures(): OnDecision {
+  const writeLine = createLines(undefined, 1);
   return ({ allowed, source }, { takes, failure }) => {
     if (failure === undefined) return;
     const policies = takes.map(({ policy }) => policy.name);

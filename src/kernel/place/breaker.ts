@@ -125,8 +125,8 @@ export function changeOf(
 }
 
 /** Writes a line whenever this isolate stops calling its store, or calls it again. */
-export function reportBreaker(write: (line: string) => void = console.warn): (change: object) => void {
-  return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
+export function reportBreaker(change: object): void {
+  console.warn(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
 }
 
 /** A store behind a breaker, as those call it for whom no request waits. */

@@ -4,7 +4,7 @@ import type { Crossing } from "../../features/alerts/warnings.ts";
 import { isTable } from "../../kernel/config/bindings.ts";
 import { isCount } from "../../kernel/core/algorithm.ts";
 import type { LimitWarning } from "../../kernel/limiter/on-warning.ts";
-import { WrongRequest } from "../../kernel/store/rejected.ts";
+import { expect, isName } from "../stats/batch.ts";
 
 export interface WarningBatch {
   readonly warnings: readonly Crossing[];
@@ -15,19 +15,18 @@ export interface WarningBatch {
 /** How many warnings wait in an isolate, and in the object. */
 export const MAX_WAITING = 1_000;
 
-const TEXT = /^[\x20-\x7e]{1,64}$/;
 /** By name, whether a value is right. */
 const MEMBERS: { readonly [Name in keyof LimitWarning]: (value: unknown) => boolean } = {
-  policy: isText,
-  id: isText,
-  key: isText,
+  policy: isName,
+  id: isName,
+  key: isName,
   // Kinds name header fields and claims.
   kind: (value) => typeof value === "string" && value.length <= 1_000,
   part: (value) => typeof value === "number" && value > 0 && value <= 1,
   used: isCount,
   limit: isCount,
   resetAfterMs: isCount,
-  at: isText,
+  at: isName,
 };
 
 /**
@@ -51,12 +50,4 @@ function checkedWarning(one: unknown, path: string): Crossing {
     return [name, warning[name]];
   });
   return { warning: Object.fromEntries(members), endsAtMs };
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" && TEXT.test(value);
-}
-
-function expect(isSo: boolean, path: string, expected: string): asserts isSo {
-  if (!isSo) throw new WrongRequest(`HeadgateStats: ${path}: expected ${expected}`);
 }

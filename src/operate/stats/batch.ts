@@ -93,10 +93,10 @@ function checkLists(lists: unknown, path: string, name: RegExp, most: number): v
   }
 }
 
-function isName(value: unknown): value is string {
+export function isName(value: unknown): value is string {
   return typeof value === "string" && NAME.test(value);
 }
 
-function expect(isSo: boolean, path: string, expected: string): asserts isSo {
+export function expect(isSo: boolean, path: string, expected: string): asserts isSo {
   if (!isSo) throw new WrongRequest(`HeadgateStats: ${path}: expected ${expected}`);
 }

@@ -56,7 +56,7 @@ export function createReservations(store: Store, secret: SealSecret, namespace =
     seal: async (charges: readonly Stored[], nowMs: number) =>
       await seal(JSON.stringify({ id: crypto.randomUUID(), charges } satisfies Sealed), nowMs),
 
-    /** What a token says. `old` and `foreign` are as for `Seal`. */
+    /** What a token says. `old` and `foreign` are as for `createSeal`. */
     async open(token: string, nowMs: number): Promise<Sealed | { readonly wrong: "old" | "foreign" }> {
       const opened = await open(token, nowMs);
       return "text" in opened ? JSON.parse(opened.text) : opened;
