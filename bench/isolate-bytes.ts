@@ -6,22 +6,16 @@
  */
 
 import { keysThrough } from "./isolate-keys.ts";
+import { collected } from "./support/heap.ts";
 
 /** Both numbers are below the number of clients that an isolate remembers. */
 const [FEW, MANY] = [1_000, 9_000];
 
-const { gc } = globalThis;
-if (!gc) throw new Error("isolate-bytes: expected node --expose-gc, found no gc()");
-
 async function heapAfter(mode: "strict" | "leased", keys: number): Promise<number> {
-  const used = () => {
-    gc!();
-    return process.memoryUsage().heapUsed;
-  };
-  const before = used();
+  const before = collected().heapUsed;
   let after = before;
   await keysThrough(mode, keys, () => {
-    after = used();
+    after = collected().heapUsed;
   });
   return after - before;
 }

@@ -13,6 +13,7 @@ import { Kind } from "../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
 import { ENFORCED, Flag, limitKeyOf } from "../src/kernel/core/take.ts";
 import { type Counts, createCounts } from "../src/kernel/store/memory.ts";
+import { collected } from "./support/heap.ts";
 
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
@@ -50,12 +51,7 @@ const cases: readonly Case[] = [
   { title: "10,000 slots", limits: [slots], takes: 10_000, isHeavy: true },
 ];
 
-const { gc } = globalThis;
-if (!gc) throw new Error("isolate-counts: expected node --expose-gc, found no gc()");
-function heapBytes(): number {
-  gc!();
-  return process.memoryUsage().heapUsed;
-}
+const heapBytes = () => collected().heapUsed;
 
 function fill(counts: Counts, from: number, to: number, { limits, takes }: Case): void {
   for (let i = from; i < to; i++) {

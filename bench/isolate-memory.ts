@@ -9,6 +9,7 @@
  */
 
 import { ACTIVE_LIMIT, keysThrough } from "./isolate-keys.ts";
+import { collected } from "./support/heap.ts";
 
 const MIB = 1024 * 1024;
 /** The bound for the heap. An isolate has 128 MiB (2026-11). */
@@ -16,13 +17,7 @@ const BOUND_MIB = 64;
 /** Several times more clients than an isolate remembers, so that both forms of the run forget most of them. */
 const keys = process.argv.includes("--quick") ? 30_000 : 1_000_000;
 
-const { gc } = globalThis;
-if (!gc) throw new Error("isolate-memory: expected node --expose-gc, found no gc()");
-
-function heapMib(): number {
-  gc!();
-  return process.memoryUsage().heapUsed / MIB;
-}
+const heapMib = () => collected().heapUsed / MIB;
 
 console.log(
   `| ${keys} clients | MiB | seconds | admitted to each client that goes on, limit ${ACTIVE_LIMIT} |\n|---|---|---|---|`,

@@ -11,18 +11,15 @@ import { createCut } from "../src/features/meter/llm/cut.ts";
 import { createAnswerScanner } from "../src/features/meter/llm/scanner.ts";
 import type { Usage } from "../src/features/meter/llm/usage.ts";
 import { pipeScanned } from "../src/features/meter/pipe-scanned.ts";
+import { collected } from "./support/heap.ts";
 
 const MIB = 1024 * 1024;
 const TOKENS = 1_000_000;
 const TOKENS_PER_CHUNK = 1_000;
 const CHUNKS = TOKENS / TOKENS_PER_CHUNK;
 
-const { gc } = globalThis;
-if (!gc) throw new Error("llm-memory: expected node --expose-gc, found no gc()");
-
 function heldMib(): number {
-  gc!();
-  const { heapUsed, external } = process.memoryUsage();
+  const { heapUsed, external } = collected();
   return (heapUsed + external) / MIB;
 }
 

@@ -23,12 +23,8 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
     if (Number(most) === 0) return "none";
     return least === most ? most : `${least} to ${most}`;
   };
-  /** The p99 is left out where an older run did not keep it. */
-  const waits = (id: string) => {
-    const [p50, p99] = [`p50 ${id} minute`, `p99 ${id} minute`];
-    const isKept = parts.get("latency")!.every(({ figures }) => p99 in figures);
-    return `${show("latency", p50)} ms${isKept ? ` (p99: ${show("latency", p99)} ms)` : ""}`;
-  };
+  const waits = (id: string) =>
+    `${show("latency", `p50 ${id} minute`)} ms (p99: ${show("latency", `p99 ${id} minute`)} ms)`;
   const upstash = "@upstash/ratelimit";
 
   const sentences: readonly (readonly [parts: readonly string[], sentence: () => string])[] = [
