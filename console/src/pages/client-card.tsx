@@ -4,6 +4,7 @@ import { fieldsOf } from "../../../src/features/live/fields.ts";
 import type { CountsAnswer, Limit, PolicyAnswer } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";
+import type { SpendingRate } from "../data/spending.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
 import { useValue } from "../data/value.ts";
 import { Copy } from "../parts/command.tsx";
@@ -19,14 +20,27 @@ interface ClientCardProps {
   onChanged(): void;
 }
 
-/** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
-export function capacityOf({ id, limit }: CountsAnswer["limits"][number], policy: PolicyAnswer | undefined): number {
-  const inForce = limitNamed(id, policy);
-  return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
+interface LimitBarsProps extends Pick<CountsAnswer, "limits"> {
+  readonly policy: PolicyAnswer | undefined;
+  readonly rate?: SpendingRate | undefined;
 }
 
-export function limitNamed(id: string, policy: PolicyAnswer | undefined): Limit | undefined {
-  return policy?.limits.find((one) => one.id === id);
+export function LimitBars({ limits, policy, rate }: LimitBarsProps) {
+  return (
+    <ul class="limits">
+      {limits.map((limit) => {
+        const inForce = policy?.limits.find(({ id }) => id === limit.id);
+        return (
+          <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, inForce)} inForce={inForce} rate={rate} />
+        );
+      })}
+    </ul>
+  );
+}
+
+/** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
+function capacityOf({ limit }: CountsAnswer["limits"][number], inForce: Limit | undefined): number {
+  return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
 }
 
 export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
@@ -56,16 +70,7 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
       {override?.exempt ? (
         <p>The policy does not apply to this client.</p>
       ) : (
-        <ul class="limits">
-          {limits.map((limit) => (
-            <LimitBar
-              key={limit.id}
-              {...limit}
-              capacity={capacityOf(limit, known)}
-              inForce={limitNamed(limit.id, known)}
-            />
-          ))}
-        </ul>
+        <LimitBars limits={limits} policy={known} />
       )}
       <p>
         <b>Override</b> <OverrideText override={override} />

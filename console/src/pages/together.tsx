@@ -2,11 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { api, type CountsAnswer, type PolicyAnswer } from "../api.ts";
-import { LimitBar } from "../charts/limit-bar.tsx";
 import type { View } from "../data/view.ts";
 import { Failed } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
-import { capacityOf, limitNamed } from "./client-card.tsx";
+import { LimitBars } from "./client-card.tsx";
 import { rateOf } from "./spent.tsx";
 
 const GLOBAL = "global";
@@ -34,24 +33,13 @@ export function Together({ policy, view }: { policy: PolicyAnswer; view: View | 
   }, [policy, turn]);
 
   if (!isOne || !found) return null;
-  const rate = rateOf(policy, view);
   return (
     <section class="card" aria-label="Everybody together">
       <h2>Everybody together</h2>
       {"error" in found ? (
         <Failed error={found.error} />
       ) : (
-        <ul class="limits">
-          {found.limits.map((limit) => (
-            <LimitBar
-              key={limit.id}
-              {...limit}
-              capacity={capacityOf(limit, policy)}
-              inForce={limitNamed(limit.id, policy)}
-              rate={rate}
-            />
-          ))}
-        </ul>
+        <LimitBars limits={found.limits} policy={policy} rate={rateOf(policy, view)} />
       )}
       <p class="note">
         Looked up at <Time ms={atMs} exact />.{" "}
