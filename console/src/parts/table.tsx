@@ -1,4 +1,4 @@
-/** A table. A column says once what its heading is, and what it shows of a row. Phones show the heading in each cell. */
+/** A table. Each column says its heading once, and what it shows of a row. Phones show the heading in each cell. */
 
 import type { ComponentChildren } from "preact";
 
