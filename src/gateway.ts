@@ -28,7 +28,6 @@ import { ProblemType, problemResponse } from "./kernel/http/problem.ts";
 import { regionOf } from "./kernel/http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./kernel/http/reserved.ts";
 import { limiterOf } from "./kernel/limiter/run.ts";
-import { placesOf } from "./kernel/limiter/takers.ts";
 import type { InsideLimiter, Limiter } from "./kernel/limiter/types.ts";
 import type { Background } from "./kernel/place/taker.ts";
 import { memoryLive } from "./kernel/store/live.ts";
@@ -37,6 +36,7 @@ import { VERSION } from "./kernel/version.ts";
 import { foreignNote } from "./operate/admin/calls.ts";
 import { OTHER_SECRET } from "./operate/admin/live.ts";
 import { createAlerts } from "./operate/alerts/alerts.ts";
+import { namedPlaces } from "./operate/doctor.ts";
 import { createExplain, type Explain } from "./operate/explain.ts";
 import { createProbe, statusOf } from "./operate/health.ts";
 import { logDecisions, recordDecisions } from "./operate/log.ts";
@@ -149,7 +149,7 @@ function gateway(settings: Settings): Gateway {
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
   serveIndex(app, reservedPaths(settings, stats));
-  serveOnFirstUse(app, settings, { ...answering, store, stats, readExplanation: explain?.read });
+  serveOnFirstUse(app, settings, { ...answering, store, places, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
     const address = addressIn?.(request);
@@ -168,15 +168,6 @@ function storeFor(settings: Settings): Store {
 function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
   const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
   return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });
-}
-
-type NamedPlaces = readonly (readonly [name: string, Store])[];
-
-/** The places of the store, as operators know them. */
-function namedPlaces({ redis }: Settings, store: Store): NamedPlaces {
-  const places = placesOf(store);
-  const nameOf = (at: number) => redis?.nodes[at]?.name ?? (places.length === 1 ? store.kind : `shard ${at}`);
-  return places.map((place, at) => [nameOf(at), place]);
 }
 
 /** Notes about a valid configuration that may not be what the operator meant. */

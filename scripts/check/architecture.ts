@@ -52,7 +52,7 @@ const MAY_IMPORT: MayImport = {
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: [...LEAVES, ...KERNEL],
   // Runs in Node: no other layer may import it.
-  cli: [...BELOW, "operate"],
+  cli: [...BELOW, "operate", "stores"],
 };
 
 /** The same for the console. */

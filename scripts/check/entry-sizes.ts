@@ -45,7 +45,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.3 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
   { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 11.2 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 167.3 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 167.9 },
 ];
 
 interface EntrySize {

@@ -1,12 +1,13 @@
 /** `headgate init` as somebody would use it who has the tarball and no clone: npx, npm install, wrangler dev. */
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 /**
- * Of 61 requests, 60 must be admitted.
+ * Of 61 requests, 60 must be admitted: by a gateway, by an app with headgate as its middleware, and by an app whose
+ * counts are in another Worker.
  *
  * @param directory an existing folder. @throws if a command fails or the statuses are others.
  */
@@ -17,12 +18,31 @@ export async function testInit(tarball: string, directory: string): Promise<void
   const demo = join(empty, "demo");
   run(demo, "npm", "install", "--no-audit", "--no-fund");
   run(demo, "npm", "run", "check");
-  const wrangler = await startWranglerDev(demo);
+  await admits60("init", demo);
+  for (const args of [
+    ["worker", "--behind", "worker", "--key", "api-key"],
+    ["counts", "--counts"],
+    ["app", "-y"],
+  ]) {
+    run(demo, "npx", "headgate", "init", ...args);
+  }
+  // Of an app whose framework builds its Worker: it exports no class.
+  const bound = readFileSync(join(demo, "counts/README.md"), "utf8").split("```toml\n")[1]!.split("```")[0];
+  const wranglerToml = `name = "app"\nmain = "index.ts"\ncompatibility_date = "2026-01-01"\n${bound}`;
+  const worker = readFileSync(join(demo, "worker/src/index.ts"), "utf8");
+  writeFileSync(join(demo, "app/index.ts"), worker.replace(/^export \{.*\n/m, ""));
+  writeFileSync(join(demo, "app/wrangler.toml"), wranglerToml);
+  await admits60("init --behind worker", demo, "-c", "worker/wrangler.toml");
+  await admits60("init --counts", demo, "-c", "app/wrangler.toml", "-c", "counts/wrangler.toml");
+}
+
+async function admits60(title: string, folder: string, ...args: string[]): Promise<void> {
+  const wrangler = await startWranglerDev(folder, args);
   try {
     const statuses = await askWithinAMinute(61, (address) => {
       return fetch(wrangler.url, { headers: { "CF-Connecting-IP": address } });
     });
-    console.log(`init: ${statuses.join(" ")}`);
+    console.log(`${title}: ${statuses.join(" ")}`);
     const expected = [...Array<number>(60).fill(200), 429];
     if (statuses.join(" ") !== expected.join(" ")) throw new Error(wrangler.output());
   } finally {

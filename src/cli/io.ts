@@ -16,6 +16,8 @@ export interface Io {
   written?(): Promise<string | undefined>;
   /** The standard input. */
   readonly stdin?: AsyncIterable<Uint8Array>;
+  /** The standard input, if somebody types there and sees the error stream. */
+  readonly terminal?: NodeJS.ReadableStream | undefined;
   /** The columns of the terminal behind the error stream. Absent: the error stream is a file or a pipe. */
   readonly terminalColumns?: number;
 }

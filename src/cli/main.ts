@@ -1,5 +1,6 @@
 /** `npx headgate`: the only door of this folder. */
 
+import { isatty } from "node:tty";
 import { systemMessage } from "./io.ts";
 import { run } from "./program.ts";
 
@@ -27,6 +28,9 @@ const exitCode = await run(process.argv.slice(2), {
   },
   get stdin() {
     return process.stdin;
+  },
+  get terminal() {
+    return isTTY && isatty(0) ? process.stdin : undefined;
   },
   ...(isTTY && { terminalColumns: columns || 80 }),
 });

@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { VERSION } from "../kernel/version.ts";
 import { addAdmin } from "./admin/commands.ts";
 import { addCheck } from "./check/command.ts";
+import { addDoctor } from "./doctor/command.ts";
 import { addInit } from "./init/command.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
 import { addLimits } from "./limits/command.ts";
@@ -29,7 +30,7 @@ export async function run(args: readonly string[], terminal: Io): Promise<ExitCo
   const end = (code: ExitCode) => {
     exitCode = code;
   };
-  for (const add of [addInit, addCheck, addLimits, addPrices, addReplay, addAdmin]) add(program, io, end);
+  for (const add of [addInit, addCheck, addLimits, addPrices, addReplay, addDoctor, addAdmin]) add(program, io, end);
 
   try {
     await program.parseAsync(args, { from: "user" });

@@ -22,6 +22,7 @@ import { VERSION } from "../kernel/version.ts";
 import { answer } from "./admin/answers.ts";
 import { createGate, createSessions, serveSignedIn, WRONG_TOKEN_POLICIES } from "./admin/gate.ts";
 import { createAdmin, serveMetrics } from "./admin/serve-admin.ts";
+import { clientFacts, doctorFacts, type NamedPlaces } from "./doctor.ts";
 import type { ReadExplanation } from "./explain.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./limits-page/serve.ts";
 import type { Stats } from "./stats/object/door.ts";
@@ -67,11 +68,13 @@ interface Answering extends Omit<RemainingOptions, "looks"> {
   /** Undefined: `EXPLAIN` is off. */
   readonly readExplanation: ReadExplanation | undefined;
   readonly store: Store;
+  /** The places of the store, as operators know them. */
+  readonly places: NamedPlaces;
 }
 
 /** Adds the routes. */
 export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering): void {
-  const { stats, readExplanation, store, ...answering } = given;
+  const { stats, readExplanation, store, places, ...answering } = given;
   const { limiter, regionOf } = answering;
 
   const limits = onFirstUse(() => {
@@ -105,7 +108,10 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
     return { sessions, gate: createGate(admin, wrongTokens(), sessions, answering.addressOf) };
   });
   const calls = onFirstUse(() => {
-    const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
+    const diagnose = (request: Request) => {
+      return doctorFacts(settings, store, places, clientFacts(request, settings.clientIp, answering.addressOf));
+    };
+    const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation, diagnose });
     const mounted = new Hono().route(ADMIN_PATH, served);
     return (c) => mounted.fetch(c.req.raw, c.env, backgroundOf(c));
   });

@@ -1,13 +1,15 @@
 // What `init` writes. `npm run test:examples` installs it from the packed package and sends it requests;
 // test/examples/examples.long.test.ts does the same without npm and wrangler.
 
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import headgatePackage from "../../package.json" with { type: "json" };
 import { installedSpec } from "../../src/cli/init/command.ts";
+import { QUESTIONS } from "../../src/cli/init/questions.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -71,6 +73,111 @@ it.each(["package.json", "src/index.ts", "wrangler.jsonc"])("overwrites nothing:
   expect(stderr).toContain(`nothing was written: . has ${name}`);
   expect(readdirSync(folder, { recursive: true })).toEqual(before);
   expect(readFileSync(join(folder, name), "utf8")).toBe("mine");
+});
+
+describe("on a terminal", () => {
+  /** Types these lines, and then nothing more. @param end: the input ends there. */
+  async function type(lines: readonly string[], args: readonly string[] = [], end = false) {
+    const [cwd, terminal] = [folderWith(), new PassThrough()];
+    for (const line of lines) terminal.write(`${line}\n`);
+    if (end) terminal.end();
+    const ran = await headgate(cwd, ["init", "gate", ...args], {}, { terminal });
+    return { ...ran, cwd, made: end ? {} : filesIn(join(cwd, "gate")) };
+  }
+  const filesIn = (folder: string) => {
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    return Object.fromEntries(
+      files.map(({ name, parentPath }) => [name, readFileSync(join(parentPath, name), "utf8")]),
+    );
+  };
+  const without = async (...args: string[]) => {
+    const folder = folderWith();
+    expect(await headgate(folder, ["init", "gate", ...args])).toMatchObject({ status: 0, stderr: "" });
+    return filesIn(join(folder, "gate"));
+  };
+
+  it("asks three questions, and Enter takes what it writes without one", async () => {
+    const { status, stderr, made } = await type(["", "", ""]);
+    expect(status).toBe(0);
+    expect(stderr.match(/[A-Z][^\n]*\?$/gm)).toEqual(Object.values(QUESTIONS).map(({ asks }) => asks));
+    expect(made).toEqual(await without());
+  });
+
+  it("takes numbers, words and a URL, asks again if it is none of them, and writes what the options write", async () => {
+    const { stderr, made } = await type(["5", "2", "https://origin.example.com", "ftp", "3", "redis"]);
+    expect(stderr.match(/^\[1\] (Type.*)$/gm)).toEqual([
+      "[1] Type a number from 1 to 4.",
+      "[1] Type the URL itself, with https://",
+      "[1] Type a number from 1 to 3.",
+    ]);
+    const answers = ["--behind", "https://origin.example.com", "--key", "jwt", "--store", "redis"];
+    expect(made).toEqual(await without(...answers));
+    expect((await type([""], ["--behind", "worker", "--key", "api-key"])).made).toEqual(
+      await without("--behind", "worker", "--key", "api-key"),
+    );
+    expect((await type(["4"])).made).toEqual(await without("--counts"));
+  });
+
+  it("asks nothing with --yes, --json or --counts, and writes nothing if the input ends", async () => {
+    for (const option of ["--yes", "--json", "--counts"]) {
+      expect(await type([], [option])).toMatchObject({ status: 0, stderr: "" });
+    }
+    const { status, stdout, stderr, cwd } = await type([""], [], true);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("headgate: nothing was written: the questions were not answered\n");
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+});
+
+it("writes gateways without a mistake or a warning, whoever is counted, wherever", async () => {
+  for (const key of ["ip", "api-key", "jwt"]) {
+    for (const store of ["durable-object", "redis"]) {
+      const folder = folderWith();
+      await headgate(folder, ["init", "--key", key, "--store", store, "--behind", "https://origin.example.com/api"]);
+      const checked = await headgate(folder, ["check", "--strict", "--json"]);
+      expect([key, store, checked.status, checked.stderr]).toEqual([key, store, 0, ""]);
+      const { configuration } = JSON.parse(checked.stdout);
+      expect(configuration).toMatchObject({ store: { kind: "durable-object" }, origin: { kind: "url" } });
+      if (store === "durable-object") continue;
+      const redis = ["https://redis.example", "t0ken"].map(
+        (value, at) => `UPSTASH_REDIS_REST_${["URL", "TOKEN"][at]}=${value}\n`,
+      );
+      writeFileSync(join(folder, ".dev.vars"), redis.join(""));
+      expect(JSON.parse((await headgate(folder, ["check", "--json"])).stdout).configuration.store.kind).toBe("redis");
+    }
+  }
+});
+
+it("writes a Worker that only counts beside the app, and prints how the app binds it", async () => {
+  const folder = folderWith({ "package.json": "{}" });
+  const app = join(folder, "my app");
+  mkdirSync(app);
+  const { status, stdout } = await headgate(app, ["init", "--counts"]);
+  expect(status).toBe(0);
+  const read = (file: string) => readFileSync(join(app, "my-app-counts", file), "utf8");
+  const [toml, json] = [/(\[\[durable[\s\S]*?)\n\n/.exec(stdout)![1]!, /^"durable.*$/m.exec(stdout)![0]];
+  const binding = { name: "COUNTS", class_name: "HeadgateCounts", script_name: "my-app-counts" };
+  for (const bound of [parseToml(toml), JSON.parse(`{${json}}`)]) {
+    expect(bound).toEqual({ durable_objects: { bindings: [binding] } });
+  }
+  const { script_name, ...own } = binding;
+  const wrangler = parseToml(read("wrangler.toml"));
+  expect(wrangler).toMatchObject({ name: script_name, durable_objects: { bindings: [own] }, workers_dev: false });
+  expect(read("README.md")).toContain(toml);
+});
+
+it.each([
+  ["--behind", "ftp://origin.example.com"],
+  ["--behind", 'https://origin.example.com/"'],
+  ["--behind", "https://origin.example.com?a=b"],
+  ["--behind", "<url>"],
+  ["--key", "bearer"],
+  ["--store", "memory"],
+  ["--counts", "--key", "ip"],
+])("does not know %s %s", async (...args) => {
+  const folder = folderWith();
+  expect(await headgate(folder, ["init", ...args])).toMatchObject({ status: 2, stdout: "" });
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 describe("the spec that the package was installed by", () => {

@@ -272,6 +272,26 @@ it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable
   expect(health).toMatchObject({ status: "ok", store: "durable-object" });
 });
 
+it("what `headgate init --counts` writes counts for two apps in Workers of their own", async () => {
+  const cli = join(packed.directory, "node_modules/headgate/dist/cli/headgate.js");
+  for (const args of [
+    ["counts", "--counts"],
+    ["app", "--behind", "worker"],
+  ]) {
+    execFileSync(process.execPath, [cli, "init", ...args], { cwd: packed.directory });
+  }
+  const [app, counts] = await Promise.all(["app", "counts"].map((name) => packed.bundleFile(`${name}/src/index.ts`)));
+  const apps = ["app", "other"].map((name) => worker(name, app!, { counts: "counts" }));
+  const { ports, stop } = await startWorkerd([worker("counts", counts!, { counts: true }), ...apps]);
+  onTestFinished(stop);
+  // If each app counted by itself, both would admit all.
+  let asked = 0;
+  const statuses = await askWithinAMinute(61, (address) =>
+    fetch(`http://127.0.0.1:${ports[++asked % 2 ? "app" : "other"]}`, { headers: { "CF-Connecting-IP": address } }),
+  );
+  expect(statuses).toEqual([...Array<number>(60).fill(200), 429]);
+});
+
 describe("a function of env makes one limiter for the program, though each request brings an env of its own", () => {
   const file = "support/runtimes/adapters.mjs";
   const platforms = ["pages", "lambda", "netlify", "vercel", "deno", "bun", "node"];

@@ -8,7 +8,7 @@ import { startOrigin } from "../support/gateway/origin-server.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
-const PATHS = ["", "/", "/live", "/policies", "/counts/api?key=192.0.2.1", "/nothing", "/counts/none"];
+const PATHS = ["", "/", "/live", "/policies", "/doctor", "/counts/api?key=192.0.2.1", "/nothing", "/counts/none"];
 const OVER_OBJECT = { policies: POLICIES, redis: null, counts: true } as const;
 
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });

@@ -22,33 +22,63 @@ export interface AdminCall {
   readonly ifMatch?: unknown;
 }
 
+export interface Access {
+  readonly url: URL;
+  readonly token: string;
+}
+
 /** Options before environment variables. @throws {Misuse} */
-export function accessOf(options: Body, { env, err }: Io) {
+export function accessOf(options: Body, { env, err }: Io): Access {
   const address = String(options.url ?? env.HEADGATE_URL ?? "");
   const token = String(options.token ?? env.HEADGATE_TOKEN ?? "");
   if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
   if (!token) throw new Misuse("expected the gateway's ADMIN_TOKEN, as HEADGATE_TOKEN or --token");
+  return checkedAccess(address, token, err);
+}
+
+/** @param token empty: there is none. @throws {Misuse} */
+export function checkedAccess(address: string, token: string, err: Io["err"]): Access {
   if (!/^https?:\/\/[^?#@]+$/i.test(address) || !URL.canParse(address)) {
     throw new Misuse("--url: expected an http(s) URL without credentials, query or fragment");
   }
-  if (!/^[\x21-\x7e]+$/.test(token)) {
+  if (!/^[\x21-\x7e]*$/.test(token)) {
     throw new Misuse("--token: expected letters, digits and signs of ASCII, without white space");
   }
   const url = new URL(address);
-  if (url.protocol === "http:" && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)) {
+  if (url.protocol === "http:" && token && !isThisMachine(url)) {
     err("warning: with http:// everybody on the way can read the token. Use https://\n");
   }
   return { url, token };
+}
+
+export function isThisMachine({ hostname }: URL): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
+/** The address of a path below `/.headgate`. The gateway may lie below a path of its host. */
+export function reservedUrl(url: URL, path: string): URL {
+  const target = new URL(url);
+  target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate${path}`;
+  return target;
+}
+
+/** @throws {Failure} if there is no answer. */
+export async function send(target: URL, init: RequestInit): Promise<Response> {
+  // A redirect could lead the key to another host. The gateway never waits for a store as long as this.
+  const all = { ...init, redirect: "manual", signal: AbortSignal.timeout(35_000) } as const;
+  return await fetch(target, all).catch(({ cause, message }) => {
+    // Node says "fetch failed", and tells the reason in `cause`.
+    throw new Failure(`no answer from ${target.host}: ${cause?.code ?? cause?.message ?? message}`);
+  });
 }
 
 /**
  * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the
  * call, the error's `problem` is the problem document.
  */
-export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, call: AdminCall): Promise<Body> {
+export async function callAdmin({ url, token }: Access, call: AdminCall): Promise<Body> {
   const { method = "GET", path, answers, search = {}, key, body, ifMatch } = call;
-  const target = new URL(url);
-  target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
+  const target = reservedUrl(url, `/admin${path}`);
   for (const [name, value] of Object.entries(search)) {
     if (value !== undefined) target.searchParams.set(name, String(value));
   }
@@ -57,18 +87,7 @@ export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, cal
   if (key) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));
   if (body) headers.set("Content-Type", "application/json");
   if (ifMatch !== undefined) headers.set("If-Match", String(ifMatch).replace(/[^\x21-\x7e]/g, "?"));
-  const response = await fetch(target, {
-    method,
-    headers,
-    body: body ? JSON.stringify(body) : null,
-    // A redirect could lead the key to another host.
-    redirect: "manual",
-    // Longer than the gateway ever waits for a store.
-    signal: AbortSignal.timeout(35_000),
-  }).catch(({ cause, message }) => {
-    // Node says "fetch failed", and tells the reason in `cause`.
-    throw new Failure(`no answer from ${url.host}: ${cause?.code ?? cause?.message ?? message}`);
-  });
+  const response = await send(target, { method, headers, body: body ? JSON.stringify(body) : null });
   const { status, ok } = response;
   const answer = parseJson(await response.text().catch(() => ""));
   // If the counts cannot be read, the refusal has the override.

@@ -1,30 +1,55 @@
-/** `headgate init`: a Worker with a first policy. It asks nothing, on a terminal or not. */
+/** `headgate init`: a Worker with a first policy. On a terminal it asks what the options do not say. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { isTable, parseJson } from "../../kernel/config/bindings.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { exists, writeText } from "../files.ts";
 import { Failure, type Io } from "../io.ts";
 import { jsonText, line, quoted } from "../printable.ts";
-import { templateFiles } from "./template.ts";
+import { type Answers, answersOf, ask, QUESTIONS } from "./questions.ts";
+import { boundTo, templateFiles } from "./template.ts";
 
-export function addInit(program: Command, io: Io): void {
-  program
-    .command("init")
-    .description("create a gateway: a Worker with a first policy, ready for wrangler dev and wrangler deploy")
-    .argument("[folder]", "where to create it", ".")
-    .option("--json", "print one JSON object: folder, name, headgate (its spec), files")
-    .action((folder: string, options: { readonly json?: boolean }) => init(folder, options.json === true, io));
+interface InitOptions extends Partial<Answers> {
+  readonly counts?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
 }
 
-function init(folder: string, json: boolean, io: Io): void {
+export function addInit(program: Command, io: Io): void {
+  const command = program
+    .command("init")
+    .description("create a gateway, or a Worker of another kind, ready for wrangler dev and wrangler deploy")
+    .argument("[folder]", "where to create it (default: this folder)");
+  for (const [name, { asks, choices }] of Object.entries(QUESTIONS)) {
+    const words = choices.map(([word]) => word).join(", ");
+    command.option(`--${name} <word>`, `${asks} ${words} (default: ${choices[0]![0]})`);
+  }
+  const counts = new Option(
+    "--counts",
+    "the same as --behind framework: a Worker that only holds the counts of an app",
+  );
+  command
+    .addOption(counts.conflicts(Object.keys(QUESTIONS)))
+    .option("-y, --yes", "ask nothing, also on a terminal")
+    .option("--json", "print one JSON object: folder, name, headgate (its spec), files")
+    .action((folder: string | undefined, options: InitOptions) => init(folder, options, io));
+}
+
+async function init(named: string | undefined, options: InitOptions, io: Io): Promise<void> {
+  const { behind = options.counts ? "framework" : undefined, key, store, yes, json } = options;
+  const given = { ...(behind && { behind }), ...(key && { key }), ...(store && { store }) };
+  const isAsked = io.terminal && !yes && !json && behind !== "framework";
+  const answers = isAsked ? await ask(given, io.terminal, io) : answersOf(given);
+  const isCounts = answers.behind === "framework";
+  // Beside the app, whose own files are in this folder.
+  const folder = named ?? (isCounts ? `${workerName(basename(io.cwd))}-counts` : ".");
   const target = resolve(io.cwd, folder);
   const name = workerName(basename(target));
   const spec = installedSpec(packageFolder(), "headgate", VERSION);
-  const files = templateFiles(name, spec);
+  const files = templateFiles(name, spec, answers);
   // Wrangler reads its JSON files before wrangler.toml.
   const names = Object.keys(files);
   const taken = [...names, "wrangler.json", "wrangler.jsonc"].filter((file) => exists(join(target, file)));
@@ -34,8 +59,12 @@ function init(folder: string, json: boolean, io: Io): void {
     io.out(jsonText({ folder: target, name, headgate: spec, files: names }));
     return;
   }
-  const commands = [...(target === io.cwd ? [] : [`cd ${quoted(folder)}`]), "npm install", "npx wrangler dev"];
+  const start = isCounts ? "npm run deploy" : "npx wrangler dev";
+  const commands = [...(target === io.cwd ? [] : [`cd ${quoted(folder)}`]), "npm install", start];
   io.out(`Created ${name}: ${names.join(", ")}\n\nNext:\n${commands.map((one) => line(`  ${one}`)).join("")}`);
+  if (!isCounts) return;
+  const { toml, json: inJson } = boundTo(name);
+  io.out(`\nThe app's own wrangler.toml:\n\n${toml}\nor wrangler.jsonc:\n\n${inJson}`);
 }
 
 /** A name that Cloudflare and npm both take. */

@@ -32,6 +32,11 @@ type RedisPlaceOptions = { readonly [O in "url" | "token" | "keySecret"]?: strin
   readonly timeoutMs?: number;
 };
 
+interface RedisPlace extends Store {
+  /** See `evictionOf`. A Redis without `maxmemory` is never full. */
+  eviction(): Promise<string | undefined>;
+}
+
 /**
  * Every decision is one call of one atomic script, which reads the clock of Redis.
  *
@@ -41,7 +46,7 @@ type RedisPlaceOptions = { readonly [O in "url" | "token" | "keySecret"]?: strin
  * `keySecret` has less than 16 characters, if both or none of `url` and `command` are given, or if `timeoutMs` is not a
  * positive integer.
  */
-export function redisPlace(options: RedisPlaceOptions): Store {
+export function redisPlace(options: RedisPlaceOptions): RedisPlace {
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`redisStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
@@ -81,16 +86,28 @@ export function redisPlace(options: RedisPlaceOptions): Store {
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
 
+    eviction,
+
     async warning() {
-      // Not every Redis allows INFO, or says its policy there.
-      const memory = await client.run((redis) => redis.info("memory")).catch(() => undefined);
-      const policy = /^maxmemory_policy:(\S+)/m.exec(String(memory))?.[1] ?? "noeviction";
-      if (policy === "noeviction" || /^maxmemory:0\b/m.test(String(memory))) return undefined;
+      const policy = (await eviction()) ?? "noeviction";
+      if (policy === "noeviction") return undefined;
       return `Redis forgets counts when it is full, and clients then get more than their limits: set maxmemory-policy to noeviction, found ${policy}`;
     },
 
     live: redisLive(client),
   };
+
+  async function eviction(): Promise<string | undefined> {
+    // Not every Redis allows INFO, or says its policy there.
+    const memory = String(await client.run((redis) => redis.info("memory")).catch(() => undefined));
+    if (/^maxmemory:0\b/m.test(memory)) return "noeviction";
+    return /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
+  }
+}
+
+/** By which policy this Redis forgets keys when it is full. Undefined: it does not say, or is no Redis. */
+export async function evictionOf(store: Store): Promise<string | undefined> {
+  return await (store as Partial<RedisPlace>).eviction?.();
 }
 
 /** The client of this Redis, and the secret for hashing client keys. */

@@ -10,6 +10,7 @@ import { backgroundOf } from "../../kernel/http/passage.ts";
 import { createLines } from "../../kernel/lines.ts";
 import { keepAlive } from "../../kernel/place/taker.ts";
 import { isStoreError } from "../../kernel/store/failure.ts";
+import type { DoctorFacts } from "../doctor.ts";
 import type { ReadExplanation } from "../explain.ts";
 import type { RemainingOptions } from "../limits-page/serve.ts";
 import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../stats/object/door.ts";
@@ -36,9 +37,12 @@ interface AdminOptions extends Pick<RemainingOptions, "limiter" | "regionOf"> {
   readonly stats: Stats | undefined;
   /** Absent: refusals carry no tokens. */
   readonly readExplanation: ReadExplanation | undefined;
+  /** What `headgate doctor` asks for. */
+  diagnose(request: Request): Promise<DoctorFacts>;
 }
 
-export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExplanation }: AdminOptions): AdminApp {
+export function createAdmin(options: AdminOptions): AdminApp {
+  const { gate, sessions, limiter, stats, regionOf, readExplanation, diagnose } = options;
   const app = new Hono<AdminEnv>();
   app.use("*", async (c, next) => {
     const admin = await gate(c.req.raw);
@@ -52,6 +56,7 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
   for (const serve of [servePolicies, serveCounts, serveOverrides, serveLive]) serve(app, calls);
   serveSession(app, sessions);
   serveExplain(app, readExplanation);
+  app.get("/doctor", async (c) => answer(await diagnose(c.req.raw)));
   app.all("*", () => notFound("The admin API has no such call."));
   app.onError((error) => {
     if (!isStoreError(error)) throw error;
