@@ -44,6 +44,7 @@ const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/burst.test.ts",
+  "test/kernel/limiter/process-end.test.ts",
   "test/features/shared/shared.test.ts",
   "test/kernel/place/{subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
@@ -59,6 +60,7 @@ const SLOW = [
   "test/features/meter/input.test.ts",
   "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
+  "test/types/*.test.ts",
   "test/cli/replay/{command,log/open}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",

@@ -43,6 +43,7 @@ import { logDecisions, recordDecisions } from "./operate/log.ts";
 import { logTokens } from "./operate/log-tokens.ts";
 import { BUILT_PATHS, HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./operate/on-first-use.ts";
 import { statsDoor } from "./operate/stats/object/door.ts";
+import { countsOnTheWay } from "./operate/stats/on-the-way.ts";
 import { createStats } from "./operate/stats/stats.ts";
 import { storeOf } from "./stores/store-from-env.ts";
 
@@ -106,7 +107,11 @@ function gateway(settings: Settings): Gateway {
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
   };
-  const own = [slots(keepAtOrigin), ...(explain ? ruledBy(explain.rules) : [])];
+  const own = [
+    slots(keepAtOrigin),
+    ...(explain ? ruledBy(explain.rules) : []),
+    ...(counting ? [countsOnTheWay(counting, limiter.policies)] : []),
+  ];
   const { enter } = createWay({ ...answering, features: inOrder([...own, ...DEFAULTS, ...limiter.httpFeatures]) });
   const { toCounted } = asCounted(settings.policies, limiter.identify?.places, withoutNamedFields);
   const loops = createLoopGuard();

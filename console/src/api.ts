@@ -3,7 +3,7 @@
  * Raw keys go in a field, because URLs reach logs. The session cookie is the browser's: no script can read it.
  */
 
-import type { LiveOverride } from "../../src/features/live/document.ts";
+import type { ChangedEntry, LiveOverride, MadeChange } from "../../src/features/live/document.ts";
 import type { OverrideFields } from "../../src/features/live/fields.ts";
 import type { MeterUnit } from "../../src/kernel/core/units.ts";
 import type {
@@ -25,7 +25,7 @@ const ADMIN = `${ROOT}/admin`;
 export type { LimitAnswer as Limit } from "../../src/operate/admin/answers.ts";
 export type Override = LiveOverride;
 export type { LivePolicy, OverrideFields } from "../../src/features/live/fields.ts";
-export type { LiveAnswer, PolicyAnswer };
+export type { ChangedEntry, LiveAnswer, MadeChange, PolicyAnswer };
 export type Session = SessionAnswer;
 export type Explained = Explanation;
 /** What a meter counts: numbers of `usd` are dollars. Absent: there is no meter. */

@@ -6,6 +6,7 @@ import { now } from "./api.ts";
 import { live, policies } from "./data/live.ts";
 import { kindOf, kindsOf, lookup } from "./data/lookup.ts";
 import { signOut } from "./data/session.ts";
+import { RECENT_MINUTES } from "./data/stats.ts";
 import { latency, within } from "./data/sums.ts";
 import { useValue } from "./data/value.ts";
 import { useView } from "./data/view.ts";
@@ -72,7 +73,11 @@ function Status() {
           {open.has(place) ? "no answer" : milliseconds(latency(calls)!.mean)}
         </span>
       ))}
-      {old && <strong>{old}</strong>}
+      {view.state.recent!.points.length === 0 ? (
+        <span>no requests in the last {RECENT_MINUTES} minutes</span>
+      ) : (
+        old && <strong>{old}</strong>
+      )}
       {view.state.failure && <strong>no answer: numbers stand still</strong>}
     </span>
   );
@@ -110,7 +115,7 @@ function LookUp({ field }: { field: RefObject<HTMLInputElement | null> }) {
   );
 }
 
-/** Older than two flushes: something does not hand on, or nothing happens. */
+/** Older than two flushes, although there were requests a moment ago: something may not hand on. */
 function lastHeard(heard: string | null, flush: number): string | undefined {
   if (heard === null) return undefined;
   const ageMs = now() - Date.parse(heard);

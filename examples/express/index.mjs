@@ -12,4 +12,6 @@ app.use(rateLimit(limiter, { clientIp: "socket" }));
 app.get("/", (request, response) => {
   response.send(`Hello! ${request.rateLimit?.remaining} left\n`);
 });
-app.listen(Number(process.env.PORT ?? 8787), () => console.log("listening"));
+const server = app.listen(Number(process.env.PORT ?? 8787), () => console.log("listening"));
+// Let requests finish, then tell the store what it does not know yet.
+process.once("SIGTERM", () => server.close(() => limiter.close()));

@@ -29,4 +29,11 @@ app.get("/", (request, response) => {
 
 // Begin connected. Without a Redis begin too: `onStoreFailure` decides until there is one.
 await once(redis, "ready").catch(() => {});
-app.listen(Number(process.env.PORT ?? 8787), () => console.log("listening"));
+const server = app.listen(Number(process.env.PORT ?? 8787), () => console.log("listening"));
+// Let requests finish, then tell the store what it does not know yet.
+process.once("SIGTERM", () => {
+  server.close(async () => {
+    await limiter.close();
+    redis.disconnect();
+  });
+});

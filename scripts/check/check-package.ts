@@ -1,19 +1,22 @@
 /** Builds and packs the package, runs publint and "are the types wrong" on the tarball, and publishes it for show. */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, pack } from "../build/build.ts";
 
+const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly exports: Record<string, object> };
+const entries = Object.keys(exports);
 const directory = mkdtempSync(join(tmpdir(), "headgate-package-"));
 try {
   build();
   const tarball = pack(directory);
   const checks: readonly (readonly [command: string, ...args: string[]])[] = [
     ["publint", "run", tarball, "--strict"],
-    // The package is ESM only. The profile leaves out that CommonJS cannot require it.
-    ["attw", tarball, "--profile", "esm-only"],
+    ["attw", tarball, "--entrypoints", ...entries.filter((entry) => "require" in exports[entry]!)],
+    // Only ES modules: the profile leaves out that CommonJS cannot require them.
+    ["attw", tarball, "--profile", "esm-only", "--entrypoints", ...entries],
   ];
   for (const [command, ...args] of checks) {
     const { status } = spawnSync(command, args, { stdio: "inherit" });

@@ -4,6 +4,11 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build } from "esbuild";
 
+const appWith = (store: string) => `
+  export { createLimiter, ${store} } from "../src/index.ts";
+  export { rateLimit } from "../src/adapters/hono.ts";
+  export { HeadgateCounts } from "../src/durable-object.ts";`;
+
 /**
  * What users import. Hono is not counted, because users bring it themselves. Of `createLimiter` with a memory store,
  * 2.3 KiB are the hash (@noble/hashes); of Redis, 7 KiB are the script. A budget is lowered when its size falls, and
@@ -13,39 +18,49 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, a limiter with the memory store",
     program: 'export { createLimiter, memoryStore } from "../src/index.ts";',
-    budgetKib: 34.1,
+    budgetKib: 36.4,
   },
   {
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 52.2,
+    budgetKib: 53.6,
   },
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 75.8,
+    budgetKib: 77.8,
   },
   {
     what: "headgate, with Redis and all features",
     program:
       'export { ban, body, createLimiter, jwtIdentity, leases, live, meter, overflow, redisStore, rpc, shared, statedCost, withRateLimit } from "../src/index.ts";',
-    budgetKib: 125.1,
+    budgetKib: 127.7,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 67.0,
+    budgetKib: 68.8,
+  },
+  {
+    what: "the README's Hono app, with every store",
+    program: appWith("storeFromEnv"),
+    budgetKib: 85.5,
+  },
+  {
+    what: "the same, with `durableObjectStore` alone",
+    program: appWith("durableObjectStore"),
+    budgetKib: 72.5,
   },
   {
     what: "headgate/durable-object",
     program: 'export * from "../src/durable-object.ts";',
-    budgetKib: 29.2,
+    budgetKib: 29.9,
   },
-  { what: "headgate/hono, alone", program: 'export * from "../src/adapters/hono.ts";', budgetKib: 30.6 },
-  { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.3 },
+  { what: "headgate/hono, alone", program: 'export * from "../src/adapters/hono.ts";', budgetKib: 31.1 },
+  { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.8 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
-  { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 11.2 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 167.9 },
+  { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 11.8 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 172.4 },
 ];
 
 interface EntrySize {

@@ -30,7 +30,11 @@ try {
   const entries = Object.keys(exports).filter((entry) => !["./durable-object", "./worker"].includes(entry));
   const imports = entries.map((entry) => `await import("headgate${entry.slice(1)}");`);
   run(process.execPath, ["--input-type=module", "--eval", imports.join("\n")]);
-  console.log(`${entries.length} entries can be imported`);
+  const required = entries.filter((entry) => "require" in exports[entry]);
+  // Node that can require ES modules never takes these files by their name.
+  const requires = required.map((entry) => `require(${JSON.stringify(join(installed, exports[entry].require))});`);
+  run(process.execPath, ["--input-type=commonjs", "--eval", requires.join("\n")]);
+  console.log(`${entries.length} entries can be imported, and ${required.length} required`);
 
   const printed = run("npx headgate --version", [], { shell: true }).trim();
   if (printed !== version) throw new Error(`npx headgate --version: expected ${version}, found ${printed}`);

@@ -28,7 +28,8 @@ interface Example {
   readonly starts: Readonly<Record<string, readonly [program: string, ...args: string[]]>>;
 }
 
-const [BUN, DENO, NEXT_15] = ["bun@1.4.5", "deno@2.9.6", "next@15.5.29"];
+export const [BUN, DENO] = ["bun@1.4.5", "deno@2.9.6"] as const;
+const NEXT_15 = "next@15.5.29";
 const DENO_RUN = ["run", "--allow-net", "--allow-env", "--allow-read", "deno.mjs"];
 
 const RUNS: readonly Example[] = [

@@ -2,8 +2,9 @@
  * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
  * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
  * must be refused. Then what `headgate init` writes, with 61 requests, the package in Bun and Deno, the examples that
- * are no Workers on their runtimes, and a newcomer's path, timed. It takes minutes and needs the registry. With
- * arguments only these parts run: `workers`, `init`, `runtimes`, `elsewhere`, `newcomer`, `types`.
+ * are no Workers on their runtimes, a newcomer's path, timed, and programs of CommonJS. It takes minutes and needs the
+ * registry. With arguments only these parts run: `workers`, `init`, `runtimes`, `elsewhere`, `newcomer`, `types`,
+ * `commonjs`.
  * `npm run test:long` does the same without npm and wrangler (test/examples).
  */
 
@@ -17,6 +18,7 @@ import { fileURLToPath } from "node:url";
 import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
+import { testCommonJs } from "./test-commonjs.ts";
 import { testElsewhere } from "./test-elsewhere.ts";
 import { run, testInit } from "./test-init.ts";
 import { testNewcomer } from "./test-newcomer.ts";
@@ -78,6 +80,7 @@ try {
     await testElsewhere(tarball, directory, { url: bridge.url, token: bridge.token, redisUrl: redis.url });
   if (isAsked("newcomer")) await testNewcomer(tarball, directory);
   if (isAsked("types")) testTypes(tarball, directory);
+  if (isAsked("commonjs")) testCommonJs(tarball, directory);
 } finally {
   openai.close();
   await bridge.close();

@@ -14,7 +14,7 @@ interface Package {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-const PACKAGE = JSON.parse(
+export const PACKAGE = JSON.parse(
   readFileSync(fileURLToPath(new URL("../../package.json", import.meta.url)), "utf8"),
 ) as Package;
 

@@ -144,10 +144,10 @@ const NOT_EXPORTED = "docs/api/not-exported.md";
 const GROUPS: Readonly<Record<string, string>> = {
   "Create a limiter": "createLimiter LimiterOptions Limiter",
   "Limit requests":
-    "withRateLimit WithRateLimitOptions RateLimitOptions LimiterSource LimitedHandler ClientIp RateLimitHeaders",
+    "withRateLimit WithRateLimitOptions RateLimitOptions LimiterSource LimitedHandler LimitedFetch ClientIp RateLimitHeaders",
   "Write policies": `PolicyInput LimitInput SlidingWindowInput FixedWindowInput SlidingLogInput TokenBucketInput
-    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput CostRuleInput
-    StatedCostInput`,
+    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput KeyInput
+    KeyPart CostRuleInput StatedCostInput LoosePolicy`,
   "Choose a store": `storeFromEnv durableObjectStore DurableObjectStoreOptions CountsNamespace LocationHint redisStore
     RedisStoreOptions RedisRestOptions RedisCommandOptions RedisCommand memoryStore MemoryStoreOptions splitStore
     rendezvous`,
@@ -166,14 +166,14 @@ const GROUPS: Readonly<Record<string, string>> = {
 /** @returns the pages by their paths. @param root the folder of the built package. @throws without a docstring. */
 export function generate(root: string): Readonly<Record<string, string>> {
   const manifest = readFileSync(join(root, "package.json"), "utf8");
-  const { exports } = JSON.parse(manifest) as { exports: Readonly<Record<string, { readonly types: string }>> };
+  const { exports } = JSON.parse(manifest) as { exports: Readonly<Record<string, { readonly default: string }>> };
   if (Object.keys(exports).sort().join() !== Object.keys(PAGES).sort().join())
     throw new Error("build-api.ts: expected a page for each entry of package.json");
   const first = new Map<string, string>();
   const exported: Declaration[] = [];
   const pages: Record<string, string> = {};
   for (const [entry, { page }] of Object.entries(PAGES)) {
-    const all = exportsOf(join(root, exports[entry]!.types));
+    const all = exportsOf(join(root, exports[entry]!.default.replace(/\.js$/, ".d.ts")));
     const own = all.filter((one) => !first.has(keyOf(one)));
     for (const one of own) first.set(keyOf(one), page);
     exported.push(...own);

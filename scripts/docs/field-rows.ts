@@ -65,7 +65,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
       'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window',
   },
   mode: {
-    meaning: "`shadow`: the policy counts and logs, but refuses nothing and appears in no header",
+    meaning: "`shadow`: the policy counts and logs, but refuses only blocked clients, and appears in no header",
   },
   onStoreFailure: {
     meaning:
@@ -469,7 +469,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`; you get the error with the first request. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address; the middleware is refused when it is made, or with the first request if a function of `env` makes the limiter. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space.",
   ERR_TAKE_TOKEN:

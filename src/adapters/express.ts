@@ -26,7 +26,7 @@ import {
   setTarget,
   writeAnswer,
 } from "./node.ts";
-import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./options.ts";
+import { checkedOptions, checkLimiter, isLimiter, noLimiter, OPTION_TYPES } from "./options.ts";
 
 export type { ClientIp, Decision };
 
@@ -87,13 +87,13 @@ const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
  * @param limiter a limiter made by `createLimiter`.
  * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with `tool`,
  * `rpc` or `body` if the option `body` is missing.
- * @throws {ConfigurationError} for a wrong `clientIp`.
+ * @throws {ConfigurationError} for a wrong `clientIp`, and without one if a policy may count by address.
  */
 export function rateLimit<Req extends NodeRequest = NodeRequest>(
   limiter: Limiter,
   options: ExpressOptions<Req> = {},
 ): ExpressMiddleware<Req> {
-  if (!isLimiter(limiter)) throw new TypeError("rateLimit: expected a limiter made by createLimiter");
+  if (!isLimiter(limiter)) throw noLimiter("rateLimit", limiter, "express-rate-limit");
   const metered = limiter.policies.find(({ meter }) => meter);
   if (metered) {
     throw new TypeError(
@@ -109,7 +109,8 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const { addressOf, ...answering } = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
-  warn(limiter, options);
+  checkLimiter("rateLimit", limiter, options);
+  const addressIn: typeof addressOf = addressOf && ((head, platform) => addressOf(head, platform, limiter));
   const own = [parsedBody(bodyOf), slots(keepUntilClosed), ...ruledBy(rulesOf(options, property))];
   const way = createWay({
     ...answering,
@@ -122,7 +123,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   let isNoted = false;
 
   async function admit(req: Req, res: NodeResponse, next: () => void): Promise<void> {
-    const passage = new NodePassage(req, res, next, addressOf);
+    const passage = new NodePassage(req, res, next, addressIn);
     if (await options.skip?.(req)) {
       await way.send(passage);
       return;

@@ -11,7 +11,7 @@ import { Passage, withoutStatus } from "../kernel/http/passage.ts";
 import type { Background } from "../kernel/place/taker.ts";
 import type { RequestHead } from "../kernel/request/request-head.ts";
 import type { ReadAddress } from "../kernel/request/sources.ts";
-import { inBackground } from "../kernel/sleep.ts";
+import { setIdleTimeout } from "../kernel/sleep.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
 export interface NodeRequest {
@@ -375,7 +375,7 @@ function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => void): 
 
 /** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later with false. */
 function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
-  const timer = inBackground(setTimeout(listener, LINGER_MS, false));
+  const timer = setIdleTimeout(() => listener(false), LINGER_MS);
   const { end } = res;
   res.end = function endUnheard(...rest: unknown[]) {
     clearTimeout(timer);

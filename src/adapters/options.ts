@@ -10,7 +10,7 @@ import { checkRegion, checkRegions, type RegionNames } from "../kernel/config/re
 import { RATE_LIMIT_HEADERS } from "../kernel/config/settings.ts";
 import { policyWarnings } from "../kernel/config/warnings.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
-import { addressBy } from "../kernel/http/client-ip.ts";
+import { addressBy, mustHaveAddress } from "../kernel/http/client-ip.ts";
 import { createWay, type WayIn } from "../kernel/http/enforce.ts";
 import type { PassageOptions } from "../kernel/http/passage.ts";
 import { regionOf } from "../kernel/http/region.ts";
@@ -58,7 +58,7 @@ interface Enforcing extends WayIn {
  * @param where the beginning of error messages. @param rulesOf what the options come to in front of this handler.
  * @param more the types of options that only this middleware has.
  * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
- * cost that is not an integer 0 … 10^9. @throws {ConfigurationError} for a wrong `clientIp`.
+ * cost that is not an integer 0 … 10^9. @throws {ConfigurationError} for a wrong `clientIp`, and for a missing one.
  */
 export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   where: string,
@@ -68,16 +68,15 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   more: Readonly<Record<string, string>> = {},
 ): (env: Env) => Enforcing {
   const { addressOf, ...answering } = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
-  const addressIn: Enforcing["addressIn"] = (request, platform) => addressOf && (() => addressOf(request, platform));
   const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   const regionFor = regionBy(region);
   const rules = rulesOf(options);
   const make = (one: Limiter) => {
-    if (!isLimiter(one)) {
-      throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
-    }
-    warn(one, options);
+    if (!isLimiter(one)) throw noLimiter(where, one, "hono-rate-limiter", ", or a function of env that makes one");
+    checkLimiter(where, one, options);
+    const addressIn: Enforcing["addressIn"] = (request, platform) =>
+      addressOf && (() => addressOf(request, platform, one));
     const way = createWay({
       ...answering,
       limiter: one,
@@ -96,6 +95,13 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   return (given) => enforceFrom((isOfNode(given) ? processEnv() : given) ?? none);
 }
 
+/** What people write who come from another limiter: its options, in the place of a limiter. */
+export function noLimiter(where: string, given: unknown, other: string, more = ""): TypeError {
+  const isOfOther = typeof given === "object" && given !== null && ("windowMs" in given || "limit" in given);
+  const guide = isOfOther ? `. docs/migrate/${other}.md shows how to write these options in headgate` : "";
+  return new TypeError(`${where}: expected a limiter made by createLimiter${more}${guide}`);
+}
+
 export function isLimiter(one: Limiter): boolean {
   return typeof one?.takeMatched === "function";
 }
@@ -103,8 +109,13 @@ export function isLimiter(one: Limiter): boolean {
 /** Limiters whose warnings stand in the log. */
 const warned = new WeakSet<Limiter>();
 
-/** Writes what `headgate check` and the gateway warn of, once for each limiter. A program that names clients knows. */
-export function warn<C>(limiter: Limiter, { key }: RateLimitOptions<C>): void {
+/**
+ * Writes what `headgate check` and the gateway warn of, once for each limiter. A program that names clients knows.
+ *
+ * @throws {ConfigurationError} if a policy may need an address that nobody reads.
+ */
+export function checkLimiter<C>(where: string, limiter: Limiter, { key, clientIp }: RateLimitOptions<C>): void {
+  mustHaveAddress(where, clientIp, limiter.policies, key !== undefined);
   if (key || warned.has(limiter)) return;
   warned.add(limiter);
   for (const note of policyWarnings(limiter.policies, [...DEFAULTS, ...limiter.httpFeatures]))

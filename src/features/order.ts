@@ -46,6 +46,8 @@ export const ORDER: readonly string[] = [
   "bodyKeys",
   // The last to touch what goes on.
   "payer",
+  // What the origin answered, and the refusal that the client gets.
+  "counting",
 ];
 
 /** Around the decisions of a limiter, from the innermost to the outermost. */

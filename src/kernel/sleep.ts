@@ -27,6 +27,21 @@ export async function sleep(durationMs: number, signal?: AbortSignal | null): Pr
   }
 }
 
+/** Keeps the process alive until this work has ended: a caller waits for it, and its own timers may keep none. */
+export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
+  const timer = setInterval(() => {}, LONGEST_TIMER_MS);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** `setTimeout` for work that nobody waits for: the process may end before. */
+export function setIdleTimeout(work: () => void, ms: number): ReturnType<typeof setTimeout> {
+  return inBackground(setTimeout(work, ms));
+}
+
 /** Lets the process end before the timer has fired. In workerd a timer is a number, and keeps nothing alive. */
 export function inBackground<Timer>(timer: Timer): Timer {
   (timer as { unref?(): unknown }).unref?.();

@@ -3,6 +3,8 @@
  * the isolate was busy: the answer may have arrived and wait to be read.
  */
 
+import { setIdleTimeout } from "./sleep.ts";
+
 /** A timer that fires this late, or later, shows a busy isolate. */
 const LATE_MS = 10;
 /** A busy isolate gets this much more time to read, at most 40 times. */
@@ -24,14 +26,19 @@ export function isIsolateBusy(): boolean {
  *
  * @param budgetMs milliseconds, more than 0.
  * @param onSpent called once when the budget is spent.
+ * @param set sets the timer. Default: one that keeps the process alive, because a caller waits.
  * @returns a function that ends the budget early; it may be called at any time.
  */
-export function spendBudget(budgetMs: number, onSpent: () => void): () => void {
+export function spendBudget(
+  budgetMs: number,
+  onSpent: () => void,
+  set: typeof setIdleTimeout = setTimeout,
+): () => void {
   let timer: ReturnType<typeof setTimeout>;
 
   function spend(partMs: number, extensions: number): void {
     const dueAtMs = Date.now() + partMs;
-    timer = setTimeout(() => {
+    timer = set(() => {
       const nowMs = Date.now();
       const isLate = nowMs - dueAtMs >= LATE_MS;
       if (isLate) lastBusyAtMs = nowMs;
@@ -97,15 +104,17 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
           () => decide(false),
           () => decide(true),
         );
-        stop = spendBudget(timeoutMs, () => {
+        const endLate = () => {
+          decide(true);
+          // Without `abort` the call may never end.
+          giveUp();
+          abort?.();
+        };
+        const waitLonger = () => {
           if (!isIsolateBusy()) decide(true);
-          stop = spendBudget(LATE_ANSWER_MS, () => {
-            decide(true);
-            // Without `abort` the call may never end.
-            giveUp();
-            abort?.();
-          });
-        });
+          stop = spendBudget(LATE_ANSWER_MS, endLate, setIdleTimeout);
+        };
+        stop = spendBudget(timeoutMs, waitLonger, setIdleTimeout);
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });

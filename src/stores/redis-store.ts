@@ -28,10 +28,10 @@ export interface RedisCommandOptions extends RemoteStoreOptions {
    */
   readonly command: RedisCommand;
   /**
-   * The secret for hashing client keys, at least 16 characters, if `createLimiter` gets none. Another secret starts all
-   * counts anew.
+   * The secret for hashing client keys, at least 16 characters. Default: `createLimiter` must have one. Another secret
+   * starts all counts anew.
    */
-  readonly keySecret: string;
+  readonly keySecret?: string;
   /**
    * Gives up the client's connections and makes new ones. Called when the breaker opens, and every 10 s while it is
    * open: a client keeps a socket to a primary that was demoted, or to an address that has gone silent. Default:

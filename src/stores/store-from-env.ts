@@ -1,7 +1,7 @@
 /** The store that a Worker's bindings name, or the variables of a process. */
 
 import type { Bindings } from "../kernel/config/bindings.ts";
-import { type Member, membersOf, onceForEqual, processEnv } from "../kernel/config/env.ts";
+import { isWorkers, type Member, membersOf, onceForEqual, processEnv } from "../kernel/config/env.ts";
 import { ConfigurationError } from "../kernel/config/mistake.ts";
 import type { RedisSettings } from "../kernel/config/redis.ts";
 import { parseStore, type StoreSettings } from "../kernel/config/store.ts";
@@ -48,9 +48,10 @@ export function storeFromEnv(env: unknown): Store {
  */
 const storeLike = onceForEqual(membersOfSettings, (settings: StoreSettings) => {
   if (namesNone(settings)) {
-    console.warn(
-      "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: each process or Worker instance counts on its own, in memory",
-    );
+    const found = isWorkers()
+      ? ", no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: each isolate"
+      : " and no UPSTASH_REDIS_REST_TOKEN: each process";
+    console.warn(`headgate: no UPSTASH_REDIS_REST_URL${found} counts on its own, in memory`);
   }
   return storeOf(settings);
 });

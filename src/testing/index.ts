@@ -2,8 +2,7 @@
 
 import type { StoreUnderTest } from "./store-case.ts";
 
-export { forgetIsolates } from "../kernel/place/forget.ts";
-export { type FakeClock, fakeClock, storeAt } from "./clock.ts";
+export { type FakeClock, fakeClock, forgetIsolates, storeAt } from "./without-suite.ts";
 export type { StoreUnderTest };
 
 /** vitest is an optional peer. Other test runners have the clock, without the suite. */

@@ -248,15 +248,6 @@ describe("the address of", () => {
       expect((await fetch(url, { headers: { [name]: "192.0.2.9" } })).status).toBe(429);
     }
   });
-
-  it("nobody is an error for the app's error handler, and the handler does not run", async () => {
-    const onError: ErrorRequestHandler = (error, _req, res, _next) => void res.status(500).json(error.mistakes);
-    const handler = vi.fn();
-    const url = await serve(appOf(limiterOf(policies)).use(handler).use(onError));
-    const answer = await fetch(url, { headers: { "CF-Connecting-IP": "192.0.2.1" } });
-    expect(await answer.json()).toMatchObject([{ code: "ERR_CLIENT_IP", path: "rateLimit: clientIp" }]);
-    expect(handler).not.toHaveBeenCalled();
-  });
 });
 
 describe("options", () => {

@@ -140,7 +140,7 @@ describe("stats", () => {
   it("a table of requests over all regions, and one of clients", async () => {
     const at = "2026-11-22T10:00:00.000Z";
     const one = { at, policy: "api", region: "eu", outcome: "refused", source: "cache", count: 41 } as const;
-    const top = { api: [{ key: "k".repeat(22), refused: 42 }] };
+    const top = { api: [{ key: "k".repeat(22), refused: 42, where: [] }] };
     const points = [one, { ...one, region: "na", count: 1 }];
     gateway.change = (stats) => ({ ...stats, points, top, heard: at });
     const { status, stdout, stderr } = await admin("stats");

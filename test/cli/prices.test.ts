@@ -188,9 +188,30 @@ describe("into wrangler.toml", () => {
     );
   });
 
+  it("each policy with the two comments gets the prices", () => {
+    const two = TOML + TOML.slice(TOML.indexOf("[[")).replaceAll("vars.POLICIES", "vars.POLICIES_2");
+    const { text, before } = pricesInto(two, PRICES, "wrangler.toml");
+    expect(before).toEqual({});
+    const { vars } = parse(text) as unknown as Written;
+    for (const name of ["POLICIES", "POLICIES_2"]) {
+      expect(vars![name]![1]!.meter).toEqual({ unit: "usd", prices: PRICES });
+    }
+    expect(pricesInto(text, PRICES, "wrangler.toml")).toEqual({ text, before: PRICES });
+    // What has changed is said of the place that has changed.
+    const cheaper =
+      text.slice(0, text.lastIndexOf("input = 15")) + text.slice(text.lastIndexOf("input = 15")).replace("15", "14");
+    const { text: again, before: stale } = pricesInto(cheaper, PRICES, "wrangler.toml");
+    expect([again, stale.default]).toEqual([text, { input: 14, output: 75 }]);
+  });
+
   it.each([
     ["no comments", TOML.replace("# headgate prices: end", ""), "wrangler.toml has no place for the prices. Write it"],
-    ["two places", TOML + TOML, "more than one pair"],
+    ["two comments to begin", `# headgate prices: begin\n${TOML}`, "wrangler.toml has no place for the prices"],
+    [
+      "two places in one policy",
+      TOML.replace("end\n", "end\n# headgate prices: begin\n# headgate prices: end\n"),
+      "with the prices it would be no TOML",
+    ],
     [
       "no policy above",
       "# headgate prices: begin\n# headgate prices: end\n",

@@ -140,7 +140,7 @@ it("is as wide as a phone, whatever long words it shows", async () => {
   gateway.change = (stats) => ({
     ...stats,
     points: [...stats.points, { ...stats.points.at(-1)!, policy: long, region: long, source: long }],
-    top: { ...stats.top, [long]: [{ key: long, refused: 9 }] },
+    top: { ...stats.top, [long]: [{ key: long, refused: 9, where: [{ route: long, country: "DE", refused: 9 }] }] },
   });
   gateway.changeLive = (document) => ({
     ...document,

@@ -310,6 +310,76 @@ it("looks closer at a part of the chart, by dragging and from its table, and bac
   await page.getByText("a bar is 2 h").waitFor();
 });
 
+it("holds the page, the range, the chosen time and the region in its address, and shows them to whoever opens it", async () => {
+  const { gateway, page, complaints } = await start("#/policies/api");
+  await press(page, "6 h", "na");
+  await page.getByText("As a table").first().click();
+  await page.getByRole("button", { name: "Only this" }).nth(20).click();
+  await lookUp(page, CLIENT);
+  await page.getByRole("link", { name: "Overview" }).click();
+  const shown = () => page.locator(".span time").evaluateAll((all) => all.map((one) => (one as HTMLTimeElement).title));
+  const times = await shown();
+  expect(times).toEqual([expect.stringMatching(/^\d{4}-.* UTC$/), expect.stringMatching(/UTC$/)]);
+  const address = page.url();
+  expect(address).toMatch(/#\/overview\?range=360&from=[^&]+Z&to=[^&]+Z&region=na$/);
+  expect(address).not.toContain(CLIENT);
+
+  await page.goto("about:blank");
+  await page.goto(address);
+  await page.getByText("in the chosen time").first().waitFor();
+  expect(await shown()).toEqual(times);
+  expect(await page.getByRole("button", { name: "na" }).getAttribute("aria-pressed")).toBe("true");
+  await press(page, "Show all", "1 h", "all regions");
+  await expect.poll(() => page.url(), PATIENTLY).toBe(`${gateway.url}/.headgate/console#/overview`);
+  // The time of a link is shown even if it has grown older than the range.
+  const hours = (ago: number) => new Date(Date.now() - ago * 3_600_000).toISOString();
+  await show(page, `#/overview?range=x&from=${hours(30)}&to=${hours(29)}`);
+  await page.getByText("a bar is 1 h").waitFor();
+  await press(page, "Show all");
+  await expect.poll(() => page.url(), PATIENTLY).toContain("#/overview?range=10080");
+  await press(page, "1 h");
+  expect(complaints).toEqual([]);
+});
+
+it("tells where the most limited clients were refused, what the origin answered, and who changed what", async () => {
+  const { gateway, page } = await start();
+  const limited = page.locator("table.limited");
+  await limited
+    .getByText(/^\/login, NL \d+/)
+    .first()
+    .waitFor();
+  expect(await limited.getByText("other paths").count()).toBe(0);
+  await page.getByText("What the origin answered").first().waitFor();
+  for (const name of ["2xx, 3xx", "4xx", "5xx", "No answer"]) await page.getByText(name).first().waitFor();
+
+  await elsewhere(page, gateway, "PATCH", "/policies/login", { mode: "shadow", limits: { "login-1": 3 } });
+  await elsewhere(page, gateway, "PATCH", "/policies/login", { mode: null });
+  const { override } = await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { factor: 2, note: "n" });
+  await elsewhere(page, gateway, "DELETE", "/overrides/api?kind=ip");
+  await show(page, "#/changes");
+  const rows = page.getByRole("table", { name: "Who changed what: the last 4 changes" }).locator("tbody tr");
+  await rows.nth(3).waitFor();
+  const short = `api ${override.key.slice(0, 4)}…${override.key.slice(-3)}`;
+  const cells = await rows.evaluateAll((all) =>
+    all.map((row) => [...row.children].slice(1).map((one) => one.textContent)),
+  );
+  expect(cells).toEqual([
+    ["token", "4", `headgate admin override ${short} --remove`],
+    ["token", "3", `headgate admin override ${short} --factor 2`],
+    ["token", "2", "headgate admin mode login default"],
+    ["token", "1", "headgate admin mode login shadowheadgate admin limits login login-1=3"],
+  ]);
+});
+
+it("says of an idle gateway that there were no requests, in plain words and without red", async () => {
+  const { page } = await start("#/overview", { stats: "idle" });
+  await page.getByText("no requests in the last 10 minutes").waitFor();
+  expect(await page.locator("main, header").locator(".refused:not(svg, path), .failed, .alerts, strong").count()).toBe(
+    0,
+  );
+  expect(await violations(page)).toEqual([]);
+});
+
 /** Types or chooses a value of a field into its form. */
 async function fillIn(form: Locator, field: Field, limitLabel: RegExp): Promise<void> {
   const { words } = sampleOf(field);

@@ -24,8 +24,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 export interface FakeOptions {
-  /** `none`: nothing was counted yet. `off`: no `STATS` is bound. */
-  readonly stats?: "busy" | "none" | "off";
+  /** `idle`: nothing for an hour. `none`: nothing was counted yet. `off`: no `STATS` is bound. */
+  readonly stats?: "busy" | "idle" | "none" | "off";
   /** False: `LIVE_REFRESH` is 0. */
   readonly live?: boolean;
   /** Default: those that the console has to show. */
@@ -103,8 +103,9 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
         : problem(400, "The token is altered, of another gateway, or older than 10 minutes.");
     }
     if (stats === "off") return problem(404, "This gateway keeps no counts: STATS is not bound.");
-    const found = stats === "none" ? noStats() : statsOf(Number(searchParams.get("minutes")), { startedAtMs, limited });
-    return Response.json(fake.change?.(found) ?? found);
+    const found = stats !== "busy" ? noStats() : statsOf(Number(searchParams.get("minutes")), { startedAtMs, limited });
+    const heard = stats === "idle" ? { heard: new Date(startedAtMs - 3_600_000).toISOString() } : {};
+    return Response.json(fake.change?.(found) ?? { ...found, ...heard });
   }
 
   const server = createServer((request, response) => {

@@ -101,6 +101,21 @@ function answersIn(points: readonly StatsPoint[]): Pick<StatsAnswer, "settled" |
   };
 }
 
+/** Where the client at this place of the list was refused. */
+function whereOf(policy: string, i: number, refused: number) {
+  const places =
+    policy === "login"
+      ? [["/login", "NL"]]
+      : [
+          ["/v1/*", "DE"],
+          ["/v1/search", "DE"],
+          ["*", "?"],
+        ];
+  return places.slice(0, 3 - (i % 3)).map(([route = "", country = ""], at) => {
+    return { route, country, refused: Math.ceil((refused * 0.7) / 4 ** at) };
+  });
+}
+
 export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): StatsAnswer {
   const nowMs = Date.now();
   const heardMs = Math.floor(nowMs / 1_000 / FLUSH_S) * FLUSH_S * 1_000;
@@ -130,9 +145,18 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     top: Object.fromEntries(
       Object.entries(limited).map(([policy, keys]) => [
         policy,
-        keys.map((key, i) => ({ key, refused: Math.round((minutes * 74 + ageOf(key)) / (i + 1) ** 1.6) })),
+        keys.map((key, i) => {
+          const refused = Math.round((minutes * 74 + ageOf(key)) / (i + 1) ** 1.6);
+          return { key, refused, where: whereOf(policy, i, refused) };
+        }),
       ]),
     ),
+    responses: perMinute((at, list) => {
+      const passed = sum(list, ({ outcome }) => outcome === "admitted");
+      const isAway = list.some(({ source }) => source === "fallback");
+      const shares = { "2xx": 0.94, "3xx": 0.01, "4xx": 0.04, "5xx": isAway ? 0.2 : 0.002, none: isAway ? 0.1 : 0 };
+      return Object.entries(shares).flatMap(([status, share]) => counted(at, passed * share, { status }));
+    }),
     near: perMinute((at, list) => {
       const near = (policy: string, limit: string, share: number) =>
         counted(at, sum(list, (point) => point.policy === policy) * share, { policy, limit });
@@ -165,7 +189,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
 
 /** A gateway that has counted nothing yet. */
 export function noStats(): StatsAnswer {
-  const answers = { points: [], top: {}, near: [], calls: [], fallback: [], leases: [], open: [] };
+  const answers = { points: [], top: {}, near: [], calls: [], fallback: [], leases: [], open: [], responses: [] };
   const empty = { ...answers, units: [], settled: [], tokens: [] };
   return { ...empty, heard: null, step: 60, flush: FLUSH_S };
 }

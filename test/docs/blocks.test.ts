@@ -1,6 +1,7 @@
 // A test runs every block of the guides, or compares the block with a command's output. A new block fails here until it
 // has a test.
 
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse as parseToml } from "smol-toml";
@@ -9,6 +10,7 @@ import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import { describeMistake } from "../../src/kernel/config/mistake.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
+import { LONGEST_STATED_MS } from "../../src/kernel/http/sdk-errors.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
@@ -18,6 +20,8 @@ import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts
 /** Also docs/stores.md, whose programs for Node have tests of their own. */
 const GUIDED = [...GUIDES, "docs/stores.md"];
 const blocks = GUIDED.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
+/** Outputs are compared without the waits in them. */
+const PAGES = execFileSync("git", ["ls-files", "*.md"], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
 const PACKAGE = JSON.parse(read("package.json")) as { version: string; scripts: Record<string, string> };
 const BINDINGS = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
 
@@ -85,17 +89,21 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
+it.each(PAGES)("%s shows no wait that a header would not say", (page) => {
+  const waits = [...read(page).matchAll(/(?:;t=|\bRetry-After: )(\d+)/g)].map(([, seconds]) => Number(seconds));
+  for (const seconds of waits) expect(seconds).toBeLessThanOrEqual(LONGEST_STATED_MS / 1_000);
+});
+
 const toml = [...GUIDED, "docs/runtimes.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),
 );
 
 it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
-  const { name, main, compatibility_date, vars, routes, ...rest } = parseToml(text.replace("<name>", "name")) as Record<
-    string,
-    Record<string, unknown>
-  >;
+  const { name, main, compatibility_date, minify, vars, routes, ...rest } = parseToml(
+    text.replace("<name>", "name"),
+  ) as Record<string, Record<string, unknown>>;
   // A whole file: older releases of wrangler know no later date.
-  if (main) expect([name, main, compatibility_date]).toEqual(["my-app", "index.ts", "2026-01-01"]);
+  if (main) expect([name, main, compatibility_date, minify]).toEqual(["my-app", "index.ts", "2026-01-01", true]);
   if (rest.durable_objects) {
     // A Worker of one's own has no metrics: the first object and the first migration are those of `COUNTS`.
     const shipped = parseToml(read("wrangler.toml")) as typeof rest & { migrations: object[] };
@@ -230,8 +238,12 @@ it("the first block of docs/library.md is the whole source of an example", () =>
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 8, "test/docs/algorithms.test.ts": 1 },
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
-  "docs/cli.md": { "test/cli/docs.test.ts": 9 },
-  "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
+  "docs/cli.md": { "test/cli/docs.test.ts": 12 },
+  "docs/clients.md": {
+    "test/client/docs.test.ts": 1,
+    "test/examples/shell.test.ts": 4,
+    "test/operate/limits-page.test.ts": 1,
+  },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 2, "test/gateway/meter-page.test.ts": 1 },

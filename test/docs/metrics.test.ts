@@ -13,13 +13,17 @@ import { METRICS } from "../../src/operate/stats/metrics.ts";
 import {
   addClients,
   addTo,
+  addWhere,
   DAY,
+  listsOf,
   MAX_CLIENTS,
   MAX_MINUTES,
   MAX_SERIES,
+  MAX_WHERE,
   noCounts,
   textOf,
   totalsText,
+  whereOf,
 } from "../../src/operate/stats/object/counts.ts";
 import { replyOf } from "../../src/operate/stats/object/reply.ts";
 import { Minutes } from "../../src/operate/stats/tally.ts";
@@ -121,6 +125,7 @@ it.each(tableIn(PAGE, "`STATS_FLUSH`"))("says what STATS_FLUSH $STATS_FLUSH cost
 
 it("says what the object costs beside the batches", async () => {
   expect(FREE_DAY.rowsWritten).toBe(FREE_DAY.requests);
+  said(`The object itself writes ${count(ROWS_BESIDE)} rows a day`);
   said(`all your objects share ${count(FREE_DAY.requests)} calls and rows a day`);
   // What the page calls far below: calls of 5 ms, and an object that wakes every 10 s and reads an hour.
   expect(2_880 * 0.005 * OBJECTS.gbOfObject).toBeLessThan(FREE_DAY.gbSeconds / 1_000);
@@ -145,6 +150,10 @@ it("stores at most what an object may store", () => {
     for (let i = 0; i < policies; i++) {
       const client = (_: unknown, at: number) => [`NTQkC_THbTYbSrPHfiyu${at + 10}`, sum, 0] as const;
       addClients(counts.top, { [`policy-${i}`]: Array.from({ length: MAX_CLIENTS }, client) });
+    }
+    const places = Array.from({ length: MAX_WHERE }, (_, i) => [`/v1/items/:id/${i}\tDE`, sum, 0] as const);
+    for (const [policy, list] of Object.entries(listsOf(counts.top))) {
+      addWhere(counts.where, Object.fromEntries(list.map(([key]) => [whereOf(policy, key), places])), counts.top);
     }
     for (let i = 0; i < isolates; i++) {
       counts.isolates.set(`0f2a6e0c-8d0b-4a55-9b1e-${String(i).padStart(12, "0")}`, 100_000);

@@ -15,6 +15,8 @@ import type { Feature } from "../../src/kernel/http/feature.ts";
 import { compileMatcher, type Verdict } from "../../src/kernel/http/match.ts";
 import { FetchPassage } from "../../src/kernel/http/passage.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { countsOnTheWay } from "../../src/operate/stats/on-the-way.ts";
+import type { Counting } from "../../src/operate/stats/stats.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const OPTIONAL = allFeatures().flatMap(({ http }) => http ?? []);
@@ -35,7 +37,10 @@ describe("the lists", () => {
   it("have every name of the order, and no other", () => {
     const needed = FEATURES.flatMap(({ needs = [] }) => needs);
     // Others only warn.
-    const onTheWay = [...FEATURES, countedTwice].filter(({ name, isUsed }) => isUsed || needed.includes(name));
+    const counting = countsOnTheWay({} as Counting, limiterOf().policies);
+    const onTheWay = [...FEATURES, countedTwice, counting].filter(
+      ({ name, isUsed }) => isUsed || needed.includes(name),
+    );
     expect(new Set(namesOf(onTheWay))).toEqual(new Set(ORDER));
   });
 

@@ -1,7 +1,8 @@
 // Parity must notice every edit of one token in the Lua: it must find a difference.
 
 import { readdirSync } from "node:fs";
-import { afterAll, assert, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, assert, beforeAll, describe, expect, it } from "vitest";
+import { type RedisServer, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { CASES, fixedCases } from "../support/parity/fixed-cases.ts";
 import { mutatedFiles } from "../support/parity/mutants.ts";
@@ -56,21 +57,53 @@ function* plansOf(names: readonly ParityName[]): Iterable<Plan> {
   for (let i = 0; i < CASES; i++) for (const name of names) yield planOf(name, i);
 }
 
+/** No plan takes so long: a mutant that is still running never ends. */
+const ENDLESS_MS = 8_000;
+
+// A server of its own: while a mutant runs without end, a server answers nobody.
+let server: RedisServer;
 let wire: ParityWire;
 let original: string;
 
-beforeAll(async () => {
-  wire = await parityWire(inject("redisUrl"));
+async function start(): Promise<void> {
+  server = await startRedisServer();
+  wire = await parityWire(server.url);
   original = await loadScript(wire, TAKE.text);
-});
-afterAll(() => wire.close());
+}
+
+async function stop(): Promise<void> {
+  wire.close();
+  await server.stop();
+}
+
+beforeAll(start);
+afterAll(stop);
+
+/** As `firstDifference`, and that a script never ends is a difference too. */
+async function differenceInTime(sha1: string, { steps }: Plan): Promise<string | undefined> {
+  let isEndless = false;
+  const timer = setTimeout(() => {
+    isEndless = true;
+    void server.kill();
+  }, ENDLESS_MS);
+  try {
+    return await firstDifference(wire, sha1, steps);
+  } catch (error) {
+    if (!isEndless) throw error;
+    await stop();
+    await start();
+    return "it never ends";
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** The first plan that shows a difference. */
 async function killerOf(text: string, names: readonly ParityName[]): Promise<Plan | undefined> {
   // Redis refuses an edit that does not compile. Such an edit is not a mutant.
   const sha1 = await loadScript(wire, text);
   for (const plan of plansOf(names)) {
-    if ((await firstDifference(wire, sha1, plan.steps)) === undefined) continue;
+    if ((await differenceInTime(sha1, plan)) === undefined) continue;
     killers = [plan, ...killers.filter((other) => other !== plan)];
     return plan;
   }

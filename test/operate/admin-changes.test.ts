@@ -12,6 +12,7 @@ import {
   removeOverride,
   setOverride,
 } from "../../src/operate/admin/edit-document.ts";
+import { changesIn } from "../../src/operate/admin/made-changes.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES } from "../features/live/policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00.250Z");
@@ -127,6 +128,54 @@ describe("until", () => {
   });
 });
 
+describe("who changed what", () => {
+  const changesOf = async (admin: ReturnType<typeof adminOf>) => (await admin("GET", "/live")).body.changes;
+
+  it("is kept with the document: who, when, which version, and each entry before and after", async () => {
+    const admin = adminOf();
+    const { body } = await admin("PUT", "/overrides/api", { key: CLIENT, body: { factor: 2, until: "1m", note: "n" } });
+    const { key } = body.override;
+    vi.setSystemTime(NOW_MS + 50_000);
+    await admin("PATCH", "/policies/api", { body: { limits: { api: 5 } } });
+    await admin("PATCH", "/policies/api", { body: { limits: { api: 5 } } });
+    await admin("PATCH", "/policies/api", { body: { limits: null } });
+    await admin("PUT", "/overrides/api", { key: CLIENT, body: { block: true } });
+    await admin("PUT", "/overrides/api", { key: CLIENT, body: { factor: 0 } });
+    // What has ended is taken away with the next change, and nobody did that.
+    await admin("PUT", "/overrides/api", { key: OTHER, body: { block: true, until: "1s" } });
+    vi.setSystemTime(NOW_MS + 60_000);
+    const { etag, body: document } = await admin("GET", "/live");
+    await admin("PUT", "/live", { ifMatch: etag, body: { ...document, overrides: [], changes: ["forged"] } });
+
+    const [at, later] = ["2026-11-22T12:00:00.250Z", "2026-11-22T12:00:50.250Z"];
+    const client = { policy: "api", kind: "ip", key };
+    const factor = { factor: 2, until: "2026-11-22T12:01:01Z" };
+    expect(await changesOf(admin)).toEqual([
+      { at, by: "token", version: 1, changed: [{ ...client, is: factor }] },
+      { at: later, by: "token", version: 2, changed: [{ policy: "api", is: { limits: { api: 5 } } }] },
+      { at: later, by: "token", version: 3, changed: [{ policy: "api", was: { limits: { api: 5 } } }] },
+      { at: later, by: "token", version: 4, changed: [{ ...client, was: factor, is: { block: true } }] },
+      { at: later, by: "token", version: 5, changed: [{ ...client, key: expect.any(String), is: expect.anything() }] },
+      { at: "2026-11-22T12:01:00.250Z", by: "token", version: 6, changed: [{ ...client, was: { block: true } }] },
+    ]);
+  });
+
+  it("is the last 100 changes", async () => {
+    const admin = adminOf();
+    for (let i = 0; i < 102; i++) await admin("PATCH", "/policies/api", { body: { limits: { api: 100 + i } } });
+    const changes = await changesOf(admin);
+    expect([changes.length, changes[0].version, changes.at(-1).version]).toEqual([100, 3, 102]);
+  });
+
+  it.each(["text", [null, 7, {}, { at: 1 }], [{ at: "", by: "", version: 1, changed: [null, { policy: 3 }] }]])(
+    "that somebody has written by hand, %j, hinders nothing",
+    (changes) => {
+      const found = changesIn(changes);
+      expect(found.flatMap(({ changed }) => changed)).toEqual([]);
+    },
+  );
+});
+
 describe("a document of another key secret", () => {
   const override = (i: number, fields: object = { block: true }) => {
     return { policy: "api", kind: "ip", key: String(i).padStart(22, "0"), ...fields };
@@ -145,7 +194,7 @@ describe("a document of another key secret", () => {
   }
 
   const block = (editor: LiveEditor, key: string) =>
-    editor.change((document, _view, secret) =>
+    editor.change("token", (document, _view, secret) =>
       setOverride(document, { policy: "api", kind: "ip", key, block: true }, secret, NOW_MS),
     );
 
@@ -163,7 +212,7 @@ describe("a document of another key secret", () => {
 
     // With the last of the old ones the old secret goes.
     for (const { key } of overrides)
-      await editor.change((document) => removeOverride(document, { policy: "api", key }));
+      await editor.change("token", (document) => removeOverride(document, { policy: "api", key }));
     expect(JSON.parse(await text()).secret).toBe(OWN_SECRET);
     expect(reader.view()!.hasOtherSecret).toBe(false);
     expect(reader.view()!.client("api", ANN, NOW_MS)?.override).toMatchObject({ block: true });
@@ -174,12 +223,12 @@ describe("a document of another key secret", () => {
     const { editor, reader } = await editorOver({ secret: OLD, policies: {}, overrides });
     const edited = [override(1, { factor: 2 }), override(2), override(3, { block: true, secret: OLD })];
     const document = { secret: OLD, policies: {}, overrides: edited };
-    expect(await editor.replace(document, () => true, NOW_MS)).toHaveProperty("change");
+    expect(await editor.replace("token", document, () => true, NOW_MS)).toHaveProperty("change");
     expect(reader.view()!.document).toMatchObject({ secret: OLD });
     expect(reader.view()!.document.overrides.map(({ secret }) => secret)).toEqual([undefined, OWN_SECRET, OLD]);
     // A copy that moves into an empty store stays as it is.
     const empty = await editorOver({ policies: {}, overrides: [] });
-    await empty.editor.replace({ secret: OLD, policies: {}, overrides }, () => true, NOW_MS);
+    await empty.editor.replace("token", { secret: OLD, policies: {}, overrides }, () => true, NOW_MS);
     expect(empty.reader.view()!.document).toMatchObject({ secret: OLD, overrides });
   });
 
@@ -195,6 +244,16 @@ describe("a document of another key secret", () => {
     return { secret: OLD, policies: {}, overrides };
   }
 
+  it("that is full keeps no changes, and the first one that fits again", async () => {
+    const { editor, text } = await editorOver(full(-120));
+    await block(editor, ANN);
+    expect(JSON.parse(await text())).not.toHaveProperty("changes");
+    await editor.change("token", (document) => ({ ...document, overrides: document.overrides.slice(9) }));
+    const [{ changed, more }, ...others] = JSON.parse(await text()).changes;
+    expect([changed.length, more, others]).toEqual([5, 4, []]);
+    expect((await text()).length).toBeLessThanOrEqual(MAX_LIVE_BYTES);
+  });
+
   it.each([
     ["almost full", -110],
     ["over its bound", 40_000],
@@ -203,11 +262,11 @@ describe("a document of another key secret", () => {
     expect(JSON.stringify(await block(editor, ANN))).toContain(more > 0 ? "bytes" : '"change"');
     const before = (await text()).length;
     const remove = (document: LiveDocument) => removeOverride(document, { policy: "api", key: override(5).key });
-    expect(await editor.change(remove)).toHaveProperty("change");
+    expect(await editor.change("token", remove)).toHaveProperty("change");
     expect((await text()).length).toBeLessThan(before);
     const { overrides } = JSON.parse(await text());
     const smaller = { secret: OLD, policies: {}, overrides: overrides.slice(1) };
-    expect(await editor.replace(smaller, () => true, NOW_MS)).toHaveProperty("change");
+    expect(await editor.replace("token", smaller, () => true, NOW_MS)).toHaveProperty("change");
   });
 });
 

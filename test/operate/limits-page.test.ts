@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
+import { parse as parseToml } from "smol-toml";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
@@ -12,6 +13,7 @@ import { ENFORCED, Flag, take } from "../../src/kernel/core/take.ts";
 import { quotaOf } from "../../src/kernel/http/quota.ts";
 import { describeForOperators, describeLimits, FIELDS, sampleRequest } from "../../src/operate/limits-page/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../src/operate/limits-page/page.ts";
+import { blocksOf } from "../docs/markdown.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
@@ -299,6 +301,12 @@ describe("the document", () => {
       }
       expect(forClients).not.toMatch(/central store is|worst|shadow|down,/);
     }
+  });
+
+  it("takes the words that docs/clients.md shows", () => {
+    const [toml] = blocksOf("docs/clients.md", "toml");
+    const { vars } = parseToml(toml!.text) as { vars: Bindings };
+    expect(documentOf({ POLICIES, ...vars })).toMatchObject({ title: "Acme API", contact: "api@acme.example" });
   });
 
   it("has the operator's own words, escaped, and a link to whom clients can ask", () => {

@@ -37,13 +37,24 @@ const withUsage =
     response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
   };
 
+const PROVIDER_KEY = "sk-of-the-recipes";
+
+/** A provider that refuses all other keys. */
+const withKey =
+  (key: string, answer: RequestListener): RequestListener =>
+  (request, response) =>
+    request.headers.authorization === `Bearer ${key}` ? answer(request, response) : response.writeHead(401).end();
+
 const ADMIN_TOKEN = "t0ken-of-the-agents-platform-in-recipes";
 const TAKE_TOKEN = "t0ken-of-the-programs-in-recipes";
 
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": { answer: withUsage(300, 1_000) },
-  "llm-budget": { answer: withUsage(500, 200) },
+  "llm-budget": {
+    answer: withKey(PROVIDER_KEY, withUsage(500, 200)),
+    env: { OPENAI_API_KEY: PROVIDER_KEY },
+  },
   "agent-budget": {
     answer: withUsage(500, 200),
     vars: { ADMIN_TOKEN, PLATFORM_TOKEN: ADMIN_TOKEN },

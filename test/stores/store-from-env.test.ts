@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
 import { storeFromEnv } from "../../src/stores/store-from-env.ts";
 import { freshImport } from "../support/fresh-import.ts";
@@ -45,7 +46,8 @@ describe("the store of a Worker's env", () => {
     ];
     const stores = new Set(envs.map(storeFromEnv));
     expect([...stores].map(({ kind }) => kind)).toEqual(["memory"]);
-    expect(warnings()).toEqual([expect.stringMatching(/no UPSTASH_REDIS_REST_URL, .* and no binding COUNTS/)]);
+    // On Workers it speaks of isolates, and of the binding.
+    expect(warnings()).toEqual([expect.stringMatching(/no UPSTASH_REDIS_REST_TOKEN: each process counts on its own/)]);
   });
 
   it.each<[string, () => object, number]>([
@@ -99,9 +101,8 @@ it.each<[what: string, options: object, expected: RegExp]>([
   ["no token", { url: URL, token: "" }, /token/],
   ["a time budget of 0", { url: URL, token: "t", timeoutMs: 0 }, /timeoutMs/],
   ["a time budget of 1.5 ms", { url: URL, token: "t", timeoutMs: 1.5 }, /timeoutMs/],
-  ["no keySecret", over(command), /keySecret must have at least 16 characters.*found nothing/],
   ["a short keySecret", over(command, "short"), /at least 16 characters.*not shown/],
-  ["a url too", over(command, SECRET, { url: URL }), /either command and keySecret, or/],
+  ["a url too", over(command, SECRET, { url: URL }), /either command, or url and token/],
   ["keySecret beside url", { url: URL, token: "t", keySecret: SECRET }, /keySecret belongs to command/],
   ["a client as command", over({}, SECRET), /command: expected function, found object/],
 ])("redisStore refuses %s when it is made, and repeats no token", (_what, options, expected) => {
@@ -109,4 +110,12 @@ it.each<[what: string, options: object, expected: RegExp]>([
   expect(make).toThrow(TypeError);
   expect(make).toThrow(expected);
   expect(make).not.toThrow(TOKEN);
+});
+
+it("over TCP one keySecret is enough: that of the store, or that of the limiter", () => {
+  const policies = [{ name: "a", limits: [{ limit: 1, window: "1m" }] }] as const;
+  const make = (inStore?: string, keySecret?: string) => () =>
+    createLimiter({ policies, store: redisStore(over(command, inStore) as never), ...(keySecret && { keySecret }) });
+  for (const made of [make(SECRET), make(undefined, SECRET)]) expect(made).not.toThrow();
+  expect(make()).toThrow(/^createLimiter: keySecret: expected at least 16 characters/);
 });

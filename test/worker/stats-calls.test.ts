@@ -28,6 +28,7 @@ function batch(): Batch {
     [seriesOf("overflow_units", ["api", "team"])]: 9,
     [seriesOf("settled_units", ["team", "api", "gpt-5"])]: 10,
     [seriesOf("tokens", ["team", "gpt-5", "input"])]: 11,
+    [seriesOf("origin_responses", ["5xx"])]: 12,
     [seriesOf("near_limit", ["api", "api-1"])]: 3,
     [seriesOf("store_calls", ["eu", "ok"])]: 6,
     [seriesOf("store_seconds", ["eu", "ok", "0.01"])]: 5,
@@ -37,7 +38,13 @@ function batch(): Batch {
     [seriesOf("lease_units", ["api", "granted"])]: 100,
   };
   const minute = Math.floor(Date.now() / 60_000);
-  return { isolate: "a", number: 1, minutes: [{ minute, sums, top: { api: [["k", 41, 1]] } }], open: ["eu"] };
+  const counts = {
+    minute,
+    sums,
+    top: { api: [["k", 41, 1] as const] },
+    where: { "api\tk": [["/v1/*\tDE", 31, 1] as const] },
+  };
+  return { isolate: "a", number: 1, minutes: [counts], open: ["eu"] };
 }
 
 describe("with counts", () => {
@@ -62,7 +69,8 @@ describe("with counts", () => {
       calls: [{ at, place: "eu", outcome: "ok", count: 6, seconds: { "0.01": 5, "+Inf": 1 }, sum: 1.25 }],
       fallback: [{ at, policy: "api", count: 2 }],
       leases: [{ at, policy: "api", event: "granted", count: 100 }],
-      top: { api: [{ key: "k", refused: 40 }] },
+      responses: [{ at, status: "5xx", count: 12 }],
+      top: { api: [{ key: "k", refused: 40, where: [{ route: "/v1/*", country: "DE", refused: 30 }] }] },
       open: [{ place: "eu", isolates: 1 }],
       heard: expect.stringMatching(/^\d{4}-.*Z$/),
       step: 60,

@@ -1,4 +1,4 @@
-/** What was changed in this session, to be undone. The audit lines of everybody's changes are in the gateway's log. */
+/** What was changed in this session, to be undone. The live document has kept everybody's changes. */
 
 import { now } from "../api.ts";
 import { loadPolicies } from "../data/live.ts";

@@ -68,13 +68,29 @@ function wordsOf(edit: PolicyEdit, unit: MeterUnit | undefined): string {
   return words.join(", ");
 }
 
-/** One command for each field. */
 function commandOf(policy: PolicyAnswer, edit: PolicyEdit): string {
-  const commands = Object.entries(edit).map(([name, given]) => {
-    const words = isTable(given)
-      ? Object.entries(given).map(([id, number]) => `${id}=${number ?? "default"}`)
-      : [given ?? "default"];
-    return admin(name, policy.name, ...words);
+  return policyWords(policy.name, edit)
+    .map((words) => admin(...words))
+    .join("\n");
+}
+
+/** The words after `headgate admin`: one command for each field. */
+export function policyWords(policy: string, edit: PolicyEdit): readonly string[][] {
+  return Object.entries(edit).map(([name, given]) => {
+    if (!isTable(given)) return [name, policy, given ?? "default"];
+    return [name, policy, ...Object.entries(given).map(([id, number]) => `${id}=${number ?? "default"}`)];
   });
-  return commands.join("\n");
+}
+
+/** What has led from one state of a policy to another. */
+export function editBetween(was: LivePolicy, is: LivePolicy): PolicyEdit {
+  const all = Object.keys({ ...was, ...is }) as (keyof LivePolicy)[];
+  const edited = all.flatMap((name): [string, unknown][] => {
+    const [old, young] = [was[name], is[name]];
+    if (!isTable(old ?? young)) return old === young ? [] : [[name, young ?? null]];
+    const [before, after] = [{ ...(old as LiveNumbers) }, { ...(young as LiveNumbers) }];
+    const ids = Object.keys({ ...before, ...after }).filter((id) => before[id] !== after[id]);
+    return ids.length > 0 ? [[name, Object.fromEntries(ids.map((id) => [id, after[id] ?? null]))]] : [];
+  });
+  return Object.fromEntries(edited);
 }

@@ -6,6 +6,7 @@
 import { cumsum } from "d3-array";
 import { useId, useState } from "preact/hooks";
 import type { Span } from "../data/sums.ts";
+import { utc } from "../parts/time.tsx";
 import { bar } from "./bar.ts";
 import type { Plotted } from "./plotted.ts";
 import { rateAxis, timeAxis } from "./scale.ts";
@@ -116,6 +117,7 @@ export function Bars(props: BarsProps) {
         <g key={atMs}>
           <path class="grid" d={`M${Math.round(x(atMs)) + 0.5} ${floor}v5`} />
           <text class="axis when" x={x(atMs)} y={height - 3} text-anchor="middle">
+            <title>{utc(atMs)}</title>
             {text}
           </text>
         </g>

@@ -6,7 +6,7 @@
 
 import type { Outcome } from "../api.ts";
 
-export type Meaning = "admitted" | "refused" | "would" | "unavailable";
+export type Meaning = "admitted" | "refused" | "would" | "unavailable" | (typeof ANSWERS)[number]["is"];
 
 export const MEANINGS: readonly { readonly is: Meaning; readonly name: string; readonly outcomes: Outcome[] }[] = [
   { is: "admitted", name: "Admitted", outcomes: ["admitted", "overflowed", "spared"] },
@@ -14,3 +14,11 @@ export const MEANINGS: readonly { readonly is: Meaning; readonly name: string; r
   { is: "refused", name: "Refused", outcomes: ["refused", "banned", "blocked"] },
   { is: "unavailable", name: "Unavailable", outcomes: ["unavailable"] },
 ];
+
+/** What the origin answered is grey, because it is no decision: the darker, the worse; hollow, because nothing came. */
+export const ANSWERS = [
+  { is: "answered", name: "2xx, 3xx", statuses: ["1xx", "2xx", "3xx"] },
+  { is: "mistaken", name: "4xx", statuses: ["4xx"] },
+  { is: "failing", name: "5xx", statuses: ["5xx"] },
+  { is: "silent", name: "No answer", statuses: ["none"] },
+] as const satisfies readonly { readonly statuses: readonly string[]; readonly [word: string]: unknown }[];

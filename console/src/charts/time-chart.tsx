@@ -63,7 +63,7 @@ function Legend({ grid, stacks, perSecond, step }: Plotted & { step: number | un
         const text = here === null ? NONE : here === undefined ? count(all) : rate(perSecond(step!, here)).join("");
         return (
           <li key={is}>
-            <i class={`swatch ${is}`} />
+            {all > 0 && <i class={`swatch ${is}`} />}
             {name} <b>{text}</b>
           </li>
         );

@@ -64,6 +64,10 @@ export function policyIn(entry: unknown): LivePolicy {
   return isTable(entry) ? fieldsIn(POLICY_ENTRIES, entry) : {};
 }
 
+export function overrideIn(entry: Readonly<Record<string, unknown>>): OverrideFields {
+  return fieldsIn(OVERRIDE_ENTRIES, entry);
+}
+
 function fieldsIn(
   fields: readonly (readonly [name: string, field: Field])[],
   entry: Readonly<Record<string, unknown>>,

@@ -2,7 +2,6 @@
 
 import { api, type LiveAnswer, type PolicyAnswer, type Refused } from "../api.ts";
 import { policyIn } from "./entries.ts";
-import { mark } from "./marks.ts";
 import { createValue } from "./value.ts";
 
 export interface Policies {
@@ -28,13 +27,11 @@ export async function readPolicies(): Promise<Policies> {
 }
 
 export async function loadPolicies(): Promise<void> {
-  const before = policies.get();
   const found = await readPolicies();
   policies.set(found);
   const state = live.get();
   const isOld = state.is === "on" && state.document.version !== found.version;
   if (isOld || state.is === "failed") await loadLive();
-  if (before && found.version > before.version) mark(`live v${found.version}`);
 }
 
 export async function loadLive(): Promise<void> {

@@ -100,7 +100,7 @@ function refreshMs(minutes: number): number {
 }
 
 const LISTS = [
-  ...(["points", "near", "calls", "fallback", "units", "leases"] as const),
+  ...(["points", "near", "calls", "fallback", "units", "leases", "responses"] as const),
   ...(["settled", "tokens"] as const),
 ];
 

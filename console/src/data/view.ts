@@ -1,13 +1,36 @@
 /** Which time and region a page tells of, and its counts: the last 5 minutes, unless a part of the chart is chosen. */
 
 import { now, type StatsAnswer, type StatsPoint } from "../api.ts";
-import { type StatsState, stats } from "./stats.ts";
+import { chooseRange, RANGES, type StatsState, stats } from "./stats.ts";
 import { completeUntilMs, coveredSeconds, type Grid, gridOf, msOf, type Span, within } from "./sums.ts";
 import { createValue, useValue } from "./value.ts";
 
 export const zoom = createValue<Span | undefined>(undefined);
 /** Undefined: all. */
 export const region = createValue<string | undefined>(undefined);
+
+/** The view as an address holds it: `range=360&from=…&to=…&region=eu`. Empty: as it is at first. */
+export function viewText(): string {
+  const [{ minutes }, span, only] = [stats.get(), zoom.get(), region.get()];
+  const iso = (ms: number) => new Date(ms).toISOString();
+  return [
+    ...(minutes === RANGES[0]![0] ? [] : [`range=${minutes}`]),
+    ...(span ? [`from=${iso(span.fromMs)}`, `to=${iso(span.toMs)}`] : []),
+    ...(only === undefined ? [] : [`region=${encodeURIComponent(only)}`]),
+  ].join("&");
+}
+
+export function showView(text: string): void {
+  const told = new URLSearchParams(text);
+  const [fromMs, toMs] = [Date.parse(told.get("from") ?? ""), Date.parse(told.get("to") ?? "")];
+  const span = fromMs < toMs ? { fromMs, toMs } : undefined;
+  // A chosen time grows older: a longer range may be needed to see it.
+  const leastMs = Math.max((Number(told.get("range")) || 0) * MINUTE_MS, span ? now() - fromMs : 0);
+  const [minutes] = RANGES.find(([one]) => one * MINUTE_MS >= leastMs) ?? RANGES.at(-1)!;
+  if (minutes !== stats.get().minutes) chooseRange(minutes);
+  zoom.set(span);
+  region.set(told.get("region") ?? undefined);
+}
 
 const NOW_MINUTES = 5;
 const MINUTE_MS = 60_000;
@@ -79,9 +102,11 @@ export function useView(): View | undefined {
 }
 
 /** From when on the counts of a chart are still to come. */
-export function partialFrom({ chart }: View): number {
+export function partialFrom({ chart, state }: View): number {
   const { stats: history, grid } = chart;
-  const complete = completeUntilMs(history);
+  // An idle gateway says nothing, and nothing of long ago is to come.
+  const isIdle = state.recent?.points.length === 0;
+  const complete = completeUntilMs(isIdle ? { ...history, heard: new Date(now()).toISOString() } : history);
   return grid.fromMs + Math.max(0, Math.floor((complete - grid.fromMs) / grid.stepMs)) * grid.stepMs;
 }
 

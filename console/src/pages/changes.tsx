@@ -1,4 +1,4 @@
-/** The live document: what it changes, its overrides, a draft with its diff, and what this session did. */
+/** The live document: what it changes, its overrides, a draft with its diff, who changed what, and this session. */
 
 import { useEffect } from "preact/hooks";
 import { POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
@@ -10,6 +10,7 @@ import { useValue } from "../data/value.ts";
 import { Failed, Loading, Notice } from "../parts/notice.tsx";
 import { hrefOf } from "../route.ts";
 import { Draft } from "./draft.tsx";
+import { MadeChanges } from "./made-changes.tsx";
 import { Overrides } from "./overrides.tsx";
 import { SessionChanges } from "./session-changes.tsx";
 
@@ -86,9 +87,10 @@ function Document({ document }: { document: LiveAnswer }) {
         </details>
       )}
       <Draft document={document} />
+      <MadeChanges document={document} />
       <p class="note">
-        A change is in force everywhere within <code>LIVE_REFRESH</code> + 5 s. Who changed what before: lines with{" "}
-        <code>"event":"admin"</code> in the gateway's log.
+        A change is in force everywhere within <code>LIVE_REFRESH</code> + 5 s. Resets, and what was changed before:
+        lines with <code>"event":"admin"</code> in the gateway's log.
       </p>
     </>
   );

@@ -11,6 +11,7 @@ import { plural, shortHash } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
 import { ClientActions } from "./client-actions.tsx";
 import { OverrideText } from "./overrides.tsx";
+import { Places } from "./places.tsx";
 
 interface ClientCardProps {
   readonly counts: CountsAnswer;
@@ -31,7 +32,7 @@ export function limitNamed(id: string, policy: PolicyAnswer | undefined): Limit 
 export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
   const { policy, kind, key, override, limits } = counts;
   const { recent } = useValue(stats);
-  const refused = recent?.top[policy]?.find((one) => one.key === key)?.refused;
+  const limited = recent?.top[policy]?.find((one) => one.key === key);
   const known = policyNamed(policy);
   return (
     <section class="card" aria-label={`${policy}: ${raw.join(" ")}`}>
@@ -41,12 +42,17 @@ export function ClientCard({ counts, raw, onChanged }: ClientCardProps) {
       </h3>
       <p class="facts">
         Hash <code title={key}>{shortHash(key)}</code> <Copy text={key} what="hash" />
-        {refused !== undefined && (
+        {limited && (
           <span class="refused">
-            {plural(refused, "refusal")} in {RECENT_MINUTES} min
+            {plural(limited.refused, "refusal")} in {RECENT_MINUTES} min
           </span>
         )}
       </p>
+      {limited && (
+        <div>
+          <b>Where</b> <Places client={limited} />
+        </div>
+      )}
       {override?.exempt ? (
         <p>The policy does not apply to this client.</p>
       ) : (

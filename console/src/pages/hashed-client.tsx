@@ -9,6 +9,7 @@ import { Copy } from "../parts/command.tsx";
 import { count, plural } from "../parts/numbers.ts";
 import { ClientActions } from "./client-actions.tsx";
 import { OverrideText, Unread } from "./overrides.tsx";
+import { Places } from "./places.tsx";
 
 export function HashedClient({ policy, hash }: { policy: string; hash: string }) {
   const { recent, history, minutes } = useValue(stats);
@@ -19,7 +20,7 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
   const client = { policy, kind, hash };
   const override = state.is === "on" ? (overrideOf(state.document, client) ?? null) : undefined;
   const refusedNow = recent?.top[policy]?.find((one) => one.key === hash)?.refused;
-  const refused = history?.top[policy]?.find((one) => one.key === hash)?.refused;
+  const whole = history?.top[policy]?.find((one) => one.key === hash);
   return (
     <section class="card" aria-label={`${policy}: ${hash}`}>
       <h2>
@@ -35,8 +36,13 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
             </span>
           </>
         )}
-        {refused !== undefined && `, ${count(refused)} in ${minutes} min`}.
+        {whole && `, ${count(whole.refused)} in ${minutes} min`}.
       </p>
+      {whole && (
+        <div>
+          <b>Where</b> <Places client={whole} />
+        </div>
+      )}
       <p>
         <b>Override</b> {override === undefined ? <Unread /> : <OverrideText override={override} />}
       </p>

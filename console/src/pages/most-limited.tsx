@@ -8,6 +8,10 @@ import { useValue } from "../data/value.ts";
 import { count, shortHash } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
 import { Unread } from "./overrides.tsx";
+import { Places } from "./places.tsx";
+
+/** The page of the client has them all. */
+const SHOWN_PLACES = 2;
 
 interface MostLimitedProps {
   readonly top: Readonly<Record<string, readonly Limited[]>>;
@@ -36,6 +40,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
           <th scope="col" class="wide">
             <span class="unseen">Compared</span>
           </th>
+          <th scope="col">Where</th>
           <th scope="col">Override</th>
           <th scope="col">
             <span class="unseen">Open</span>
@@ -43,7 +48,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ policy, key, refused }) => {
+        {rows.map(({ policy, key, refused, where }) => {
           return (
             <tr key={policy + key}>
               <th scope="row">
@@ -57,6 +62,9 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
                 <span class="track">
                   <span class="part full" style={{ width: `${(refused / most) * 100}%` }} />
                 </span>
+              </td>
+              <td data-of="Where">
+                <Places client={{ key, refused, where: where.slice(0, SHOWN_PLACES) }} />
               </td>
               <td data-of="Override">
                 {state.is === "on" ? (

@@ -33,7 +33,7 @@ function Counted({ view }: { view: View }) {
       <Alerts view={view} />
       <Tiles view={view} />
       <TimeChoice view={view} />
-      <Traffic view={view} points={view.chart.points} what="decisions" />
+      <Traffic view={view} points={view.chart.points} what="decisions" answers />
       <PolicyTable view={view} />
       <MostLimited top={view.state.recent!.top} minutes={RECENT_MINUTES} />
     </>

@@ -3,13 +3,14 @@
 import { chooseRange, RANGES } from "../data/stats.ts";
 import { useValue } from "../data/value.ts";
 import { region, type View, zoom } from "../data/view.ts";
-import { instant, ZONE } from "../parts/time.tsx";
+import { Time, ZONE } from "../parts/time.tsx";
 
 export function TimeChoice({ view }: { view: View }) {
   const chosen = useValue(zoom);
   const only = useValue(region);
   const { minutes, history } = view.state;
-  const regions = [...new Set(history?.points.map((point) => point.region))].sort();
+  const known = history?.points.map((point) => point.region) ?? [];
+  const regions = [...new Set(only === undefined ? known : [...known, only])].sort();
   const choose = (range: number) => {
     zoom.set(undefined);
     chooseRange(range);
@@ -40,7 +41,7 @@ export function TimeChoice({ view }: { view: View }) {
       <p class="span">
         {chosen ? (
           <>
-            {instant(chosen.fromMs, true)} – {instant(chosen.toMs, true)}{" "}
+            <Time ms={chosen.fromMs} exact /> – <Time ms={chosen.toMs} exact />{" "}
             <button type="button" class="small" onClick={() => zoom.set(undefined)}>
               Show all
             </button>

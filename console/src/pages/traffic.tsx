@@ -1,9 +1,12 @@
-/** The two charts of decisions over time: all of them, and what did not pass on a scale of its own. */
+/**
+ * The charts over time: all decisions, what did not pass on a scale of its own, and what the origin answered to what
+ * passed.
+ */
 
 import type { StatsPoint } from "../api.ts";
-import { MEANINGS } from "../charts/meaning.ts";
+import { ANSWERS, MEANINGS } from "../charts/meaning.ts";
 import { TimeChart } from "../charts/time-chart.tsx";
-import { marks } from "../data/marks.ts";
+import { live } from "../data/live.ts";
 import { along } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { partialFrom, ratesOf, type View, zoom } from "../data/view.ts";
@@ -13,11 +16,21 @@ interface TrafficProps {
   readonly view: View;
   readonly points: readonly StatsPoint[];
   readonly what: string;
+  /** The origin's answers are those to all requests: absent, they are not shown. */
+  readonly answers?: true;
 }
 
-export function Traffic({ view, points, what }: TrafficProps) {
+export function Traffic({ view, points, what, answers }: TrafficProps) {
   const { span, grid, stats } = view.chart;
-  const shownMarks = useValue(marks);
+  const state = useValue(live);
+  const changes = (state.is === "on" && state.document.changes) || [];
+  /** The last one of each step. */
+  const marks = new Map(
+    changes.map(({ at, version }) => {
+      const atMs = Date.parse(at);
+      return [Math.floor(atMs / grid.stepMs), { atMs, text: `live v${version}` }];
+    }),
+  );
   const outages = along(stats.fallback, grid).flatMap((n, step) => (n ? [step] : []));
   const stacks = MEANINGS.map(({ is, name, outcomes }) => {
     const counts = along(points, grid, ({ outcome }) => outcomes.includes(outcome));
@@ -26,12 +39,16 @@ export function Traffic({ view, points, what }: TrafficProps) {
   const used = (is: string, counts: readonly (number | null)[]) => is === "refused" || counts.some((n) => n);
   const shared = {
     ...{ grid, span, outages },
-    marks: shownMarks,
+    marks: [...marks.values()],
     partialFromMs: partialFrom(view),
     perSecond: ratesOf(view),
     onZoom: zoom.set,
   };
   const notAdmitted = stacks.filter(({ is, counts }) => is !== "admitted" && used(is, counts));
+  const answered = ANSWERS.map(({ is, name, statuses }) => {
+    const counts = along(stats.responses, grid, ({ status }) => statuses.some((one) => one === status));
+    return { is, name, counts };
+  });
   const step = `a bar is ${duration(grid.stepMs)}`;
   return (
     <div class="traffic">
@@ -43,6 +60,15 @@ export function Traffic({ view, points, what }: TrafficProps) {
         height={190}
       />
       <TimeChart {...shared} label="Refused, or would be" note="on its own scale" stacks={notAdmitted} height={140} />
+      {answers && stats.responses.length > 0 && (
+        <TimeChart
+          {...shared}
+          label="What the origin answered"
+          note="to all requests that went on, in all regions"
+          stacks={answered.filter(({ is, counts }) => is === "answered" || used(is, counts))}
+          height={110}
+        />
+      )}
       {outages.length > 0 && (
         <p class="note">
           The line above the bars marks time in which requests were decided without their store (fallback).

@@ -2,7 +2,7 @@
 
 import type { Field } from "../../../src/features/live/fields.ts";
 import { type Limit, type MeterUnit, now, type PolicyAnswer } from "../api.ts";
-import { utc } from "./time.tsx";
+import { Time } from "./time.tsx";
 
 interface TextFieldProps {
   readonly label: string;
@@ -78,7 +78,13 @@ function UntilField({ word, onInput }: { word: string; onInput(word: string): vo
         ))}
         <option value="">until it is removed</option>
       </select>
-      <small class="muted">{ms === undefined ? "" : `until about ${utc(now() + ms)}`}</small>
+      <small class="muted">
+        {ms !== undefined && (
+          <>
+            until about <Time ms={now() + ms} />
+          </>
+        )}
+      </small>
     </label>
   );
 }

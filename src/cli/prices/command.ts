@@ -22,7 +22,7 @@ export function addPrices(program: Command, io: Io): void {
     .description("check a table of prices, and print it as JSON or write it where a meter reads it")
     .argument("<table>", "a CSV file with a column model and columns of prices, or JSON in the form of `prices`")
     .option("--out <file>", "write the JSON to this file, for the library")
-    .option("--into <file>", "write the prices into wrangler.toml, between its two comments for them")
+    .option("--into <file>", "write the prices into wrangler.toml, between its comments for them")
     .option("--json", "print one JSON object: file, added, removed, changed. Without --out and --into: the prices")
     .action((table: string, options: PricesOptions) => prices(table, options, io));
 }

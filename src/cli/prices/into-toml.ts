@@ -11,15 +11,33 @@ const SHOWN = ["[vars.POLICIES.meter]", 'unit = "usd"', BEGIN, END];
 const MARKERS = new RegExp(`^[ \\t]*${BEGIN}[ \\t]*(\\r?\\n)([\\s\\S]*?)^[ \\t]*${END}[ \\t]*\\r?$`, "gm");
 const POLICY = /^[ \t]*\[\[[ \t]*((?:[\w-]+\.)*POLICIES(?:_\d+)?)[ \t]*\]\]/gm;
 
-/** @param name how messages name the file. @returns the new text, and the prices that were in it. @throws {Failure} */
-export function pricesInto(text: string, prices: Prices, name: string): { text: string; before: Prices } {
-  const [found, ...more] = text.matchAll(MARKERS);
-  if (!found || more.length > 0 || text.split(BEGIN).length > 2 || text.split(END).length > 2) {
-    const what = found
-      ? "more than one pair of comments for the prices. Keep one"
-      : "no place for the prices. Write it";
-    throw new Failure(`${name} has ${what}, in the policy whose prices they are:`, ...SHOWN);
+interface Written {
+  readonly text: string;
+  readonly before: Prices;
+}
+
+/**
+ * @param name how messages name the file.
+ * @returns the new text, and the prices that were in it: of several places, those of the first that has changed.
+ * @throws {Failure}
+ */
+export function pricesInto(text: string, prices: Prices, name: string): Written {
+  const places = [...text.matchAll(MARKERS)].length;
+  if (places === 0 || text.split(BEGIN).length !== places + 1 || text.split(END).length !== places + 1) {
+    throw new Failure(`${name} has no place for the prices. Write it, in each policy whose prices they are:`, ...SHOWN);
   }
+  let written: Written = { text, before: prices };
+  for (let place = places - 1; place >= 0; place--) {
+    const next = pricesAt(written.text, place, prices, name);
+    const isSame = JSON.stringify(next.before) === JSON.stringify(prices);
+    written = isSame ? { ...next, before: written.before } : next;
+  }
+  return written;
+}
+
+/** @param place the index of the pair of comments. */
+function pricesAt(text: string, place: number, prices: Prices, name: string): Written {
+  const found = [...text.matchAll(MARKERS)][place]!;
   const [all, lineEnd = "\n", inside = ""] = found;
   const [begin, end] = [found.index + all.indexOf(lineEnd) + lineEnd.length, found.index + all.length];
   const above = [...text.slice(0, begin).matchAll(POLICY)].map(([, path]) => path!);

@@ -57,6 +57,7 @@ function bansBy(strict: Taker): Part {
       }
     },
     forget: reports.forget,
+    close: () => reports.sendNow(),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { DecidedLimit } from "../../kernel/core/policy.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
-import { inBackground } from "../../kernel/sleep.ts";
+import { setIdleTimeout } from "../../kernel/sleep.ts";
 
 /** Between two reports, in ms. */
 const EVERY_MS = 1_000;
@@ -27,8 +27,12 @@ export function createReports(
   let setAtMs = Number.NEGATIVE_INFINITY;
 
   async function sendLater(background: Background | undefined): Promise<void> {
-    await new Promise((resolve) => inBackground(setTimeout(resolve, EVERY_MS)));
+    await new Promise<void>((resolve) => setIdleTimeout(resolve, EVERY_MS));
     setAtMs = Number.NEGATIVE_INFINITY;
+    await sendNow(background);
+  }
+
+  async function sendNow(background?: Background): Promise<void> {
     const reports = [...unsent.values()];
     unsent = new Map();
     if (reports.length > 0) await send(reports, background);
@@ -44,6 +48,7 @@ export function createReports(
       setAtMs = nowMs;
       keepAlive(sendLater(background), background);
     },
+    sendNow,
     forget(keys: readonly string[]): void {
       for (const key of keys) unsent.delete(key);
     },

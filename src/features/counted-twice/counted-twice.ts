@@ -18,10 +18,10 @@ export const countedTwice: Feature = {
 
 /**
  * The property of a request that says what it was charged for. Two middlewares around one handler get the same object,
- * whatever its type. Rejected: a WeakMap, which takes 5 to 10 µs of each request on Node, most of it in the garbage
- * collector (Node 24, 2026-11).
+ * whatever its type, and two copies of the package have one name for it. Rejected: a WeakMap, which takes 5 to 10 µs of
+ * each request on Node, most of it in the garbage collector (Node 24, 2026-11).
  */
-const COUNTED = Symbol("counted");
+const COUNTED = Symbol.for("headgate.counted");
 /** A policy belongs to one limiter. */
 const warned = new WeakSet<Policy>();
 

@@ -6,10 +6,10 @@ import { ConfigurationError } from "../../kernel/config/mistake.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import type { Identify, Identity } from "../../kernel/limiter/identity.ts";
 import { reportLines } from "../../kernel/lines.ts";
-import { LOCAL_TIMING } from "../../kernel/place/timing.ts";
+import { LOCAL_TIMING, type Timing } from "../../kernel/place/timing.ts";
 import { noteClaims } from "../../kernel/request/claims.ts";
 import { bearerToken, cookieValue, plainCookie } from "../../kernel/request/sources.ts";
-import { createKeySet, type KeySetOptions } from "./key-set.ts";
+import { createKeySet } from "./key-set.ts";
 import { createTokens } from "./tokens.ts";
 
 /** An issuer of tokens (JWT), for `jwtIdentity`. */
@@ -45,10 +45,16 @@ export function jwtIdentity(issuers: JwtIssuer | readonly JwtIssuer[]): Identity
   return identityOf(read!);
 }
 
+/** Not `KeySetOptions`: the declarations of CommonJS cannot import `jose`, which that file does. */
+interface PartsForTests {
+  readonly timing?: Timing;
+  readonly report?: (line: object) => void;
+}
+
 /** Like `jwtIdentity`, for issuers that were checked already. */
 export function identityOf(
   issuers: readonly IssuerSettings[],
-  { timing = LOCAL_TIMING, report = reportLines() }: KeySetOptions = {},
+  { timing = LOCAL_TIMING, report = reportLines() }: PartsForTests = {},
 ): Identity {
   const keySets = new Map(issuers.map(({ jwks }) => [jwks, createKeySet(jwks, { timing, report })]));
   const places = [...new Set(issuers.map(({ cookie }) => cookie))];

@@ -104,7 +104,7 @@ export function createKeySet(
     if (!(isKeyMissing || ageMs > REFRESH_MS) || Math.abs(nowMs - begunAtMs) < pauseMs) return undefined;
     const fetching = keepAlive(fetchKeys(), background);
     // Without a background the fetch ends with the request.
-    return mustWait || !background ? Promise.race([fetching, timing.sleep(waitMs)]) : undefined;
+    return mustWait || !background ? Promise.race([fetching, timing.sleep(waitMs, true)]) : undefined;
   }
 
   const find: JWTVerifyGetKey = async (header, token) => {

@@ -1,6 +1,6 @@
 /** Which leased units go back to the store, and when to look again. */
 
-import { ENFORCED, type KeyRequest, type LimitReply } from "../../kernel/core/take.ts";
+import { ENFORCED, type KeyRequest, type LimitReply, type Receipt } from "../../kernel/core/take.ts";
 import type { LeasedUnits, LeaseName } from "../../kernel/place/lease.ts";
 import { keep, type Memory, noteUnits, recordOf } from "../../kernel/place/memory.ts";
 import { unitsWaiting } from "../../kernel/place/pending.ts";
@@ -77,6 +77,25 @@ export function takeUnused(memory: Memory, name: LeaseName, now: Now, buckets: n
   return [...unused.values()].map((units) => {
     return { key: { key, group: ENFORCED, cost: units.units, limits: lease.limits }, units };
   });
+}
+
+/** Takes out all leased units of all keys that still count, as they were charged. */
+export function allUnits(memory: Memory, { latestMs }: Now): Receipt[] {
+  const receipts: Receipt[] = [];
+  for (const key of memory.leased) {
+    const record = recordOf(memory, key);
+    for (const lease of record?.leases ?? []) {
+      for (const { units, bucketAtMs, endsAtMs } of lease.units) {
+        const counts = units > 0 && endsAtMs > latestMs;
+        noteUnits(memory, key, counts ? "returned" : "lapsed", units);
+        if (counts) receipts.push({ key, group: ENFORCED, cost: units, limits: lease.limits, atMs: bucketAtMs });
+      }
+      lease.units = [];
+    }
+    if (record) keep(memory, record);
+  }
+  memory.leased.clear();
+  return receipts;
 }
 
 /** Units have surely not been returned: they are leased again, and returned later. */

@@ -92,7 +92,7 @@ async function returnUnused(place: Place, name: LeaseName, returning: Returning)
     // A later request takes over in time: this background may end before the key is quiet.
     const relievedAtMs = Math.min(now.localAtMs + waitMs + RETURNING_LATE_MS, startMs + MAX_RETURNING_MS / 2);
     noteReturning(memory, name, relievedAtMs);
-    await timing.sleep(waitMs);
+    await timing.sleep(waitMs, true);
     const unused = takeUnused(memory, name, nowAt(place), returning.callsLeft);
     returning.callsLeft -= unused.length;
     await Promise.all(unused.map((one) => returnToStore(place, name, one, returning)));

@@ -27,6 +27,7 @@ import {
 import { decisionBudget, leftMs, mayWaitMs } from "../../kernel/place/timing.ts";
 import { isStoreError, lateReplyOf } from "../../kernel/store/failure.ts";
 import { StoreError } from "../../kernel/store/store.ts";
+import { allUnits } from "./leased-returns.ts";
 import {
   type Admitted,
   type Asking,
@@ -78,6 +79,11 @@ export const LEASES: Wrap = {
   reset(place, keys) {
     for (const key of keys) endLeases(place.memory, key);
     tellListener(place);
+  },
+  handOver(place) {
+    const units = allUnits(place.memory, nowAt(place));
+    tellListener(place);
+    return units;
   },
   beside: (place, background, now) => returnDue(place, returningIn(background), now),
 };

@@ -4,7 +4,7 @@
  */
 
 import { isTable, parseJson } from "../../kernel/config/bindings.ts";
-import type { LivePolicy, OverrideFields } from "./fields.ts";
+import type { Entry, LivePolicy, OverrideFields } from "./fields.ts";
 
 /** What a live document changes for one client under one policy. */
 export interface LiveOverride extends OverrideFields {
@@ -24,6 +24,30 @@ export interface LiveDocument {
   readonly secret?: string;
   readonly policies: Readonly<Record<string, LivePolicy>>;
   readonly overrides: readonly LiveOverride[];
+  /** The last changes: a list of `MadeChange`, the newest last, unchecked. Absent: versions before kept none. */
+  readonly changes?: unknown;
+}
+
+/** A change that was made to the document. */
+export interface MadeChange {
+  readonly at: string;
+  /** Who: `token`, `session`, or `access:` and an address or id. */
+  readonly by: string;
+  /** Of the document after it. */
+  readonly version: number;
+  readonly changed: readonly ChangedEntry[];
+  /** How many entries it changed beside those. Absent: none. */
+  readonly more?: number;
+}
+
+/** What the document said of a policy, or of a client of it, and what it has said since, without notes. */
+export interface ChangedEntry {
+  readonly policy: string;
+  readonly kind?: string;
+  readonly key?: string;
+  /** Absent: nothing. */
+  readonly was?: Entry;
+  readonly is?: Entry;
 }
 
 export const EMPTY: LiveDocument = { policies: {}, overrides: [] };
@@ -40,13 +64,14 @@ export const MAX_LIVE_BYTES = 262_144;
 export function readLive(text: string): LiveDocument | undefined {
   const value = parseJson(text);
   if (!isTable(value)) return undefined;
-  const { owner, secret, policies, overrides } = value;
+  const { owner, secret, policies, overrides, changes } = value;
   if (!isTable(policies) || !Array.isArray(overrides)) return undefined;
   return {
     ...(typeof owner === "string" && { owner }),
     ...(typeof secret === "string" && { secret }),
     policies: policies as LiveDocument["policies"],
     overrides: overrides as LiveDocument["overrides"],
+    changes,
   };
 }
 

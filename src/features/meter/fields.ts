@@ -92,7 +92,7 @@ export const meterFields = {
       wrong(
         "ERR_POLICY_METER",
         "meter.unmetered.cost",
-        `at most ${toWritten(smallest, unit)}, the smallest limit`,
+        `an unmetered cost of at most ${toWritten(smallest, unit)}, the smallest limit`,
         cost,
       );
     },

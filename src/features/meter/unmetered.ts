@@ -18,7 +18,7 @@ const UNMETERED = new RegExp(`(?:/|%2f)(?:${UNMETERED_SEGMENTS.join("|")})(?:/|;
 /** Google's names for batches, images and videos. */
 const UNMETERED_CALLS = /:(?:(?:async)?batch(?:Generate|Embed)Content|predict(?:LongRunning)?)$/i;
 /** No model works for these. */
-const FREE = /(?:\/count_tokens|\/cancel|:countTokens)$/i;
+const FREE = /(?:\/count[_-]tokens|\/cancel|:countTokens)$/i;
 /** The methods by which clients of the providers ask models. */
 const ASKING: readonly string[] = ["POST", "PUT", "PATCH"];
 /** The forms of Gemini's answers that can be read. */

@@ -91,6 +91,9 @@ export function overPlaces(
     async reset(keys) {
       await Promise.all(groupBy(keys, placeOf).map(([place, own]) => takers[place]!.reset(own)));
     },
+    async close(withinMs) {
+      await Promise.all(takers.map((one) => one.close(withinMs)));
+    },
   };
 }
 

@@ -130,7 +130,7 @@ async function tellUntil(place: Place, firstMs: number | undefined, untilMs: num
   const { telling, owing } = memory;
   if (firstMs !== undefined) {
     const { timerAtMs } = telling;
-    await timing.sleep(firstMs);
+    await timing.sleep(firstMs, firstMs > 0);
     if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
   }
   await tell(place);
@@ -140,7 +140,7 @@ async function tellUntil(place: Place, firstMs: number | undefined, untilMs: num
     const sleepMs = timerFor(telling, nowMs, leastMs);
     if (sleepMs === undefined) return;
     const { timerAtMs } = telling;
-    await timing.sleep(sleepMs);
+    await timing.sleep(sleepMs, true);
     if (telling.timerAtMs !== timerAtMs || telling.dueAtMs === Number.POSITIVE_INFINITY) return;
     await tell(place);
     leastMs = 2 * sleepMs;

@@ -8,6 +8,7 @@ import type { Hold } from "../../kernel/core/decision.ts";
 import { linger } from "../../kernel/http/linger.ts";
 import { isStatus } from "../../kernel/http/passage.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
+import { inBackground } from "../../kernel/sleep.ts";
 import { relay, socketOf } from "./relay.ts";
 
 /**
@@ -138,10 +139,12 @@ export function keepHeld(hold: Held, background: Background | undefined, cut: (e
   const { renew } = hold;
   const renewal =
     renew &&
-    setInterval(() => {
-      if (renewals++ === MAX_RENEWALS) stop();
-      else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || stop())]);
-    }, hold.renewEveryMs);
+    inBackground(
+      setInterval(() => {
+        if (renewals++ === MAX_RENEWALS) stop();
+        else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || stop())]);
+      }, hold.renewEveryMs),
+    );
   const end = () => {
     if (renewal !== undefined) clearInterval(renewal);
     resolveEnded();

@@ -74,3 +74,9 @@ export function textsAndNumbersOf(env: object): Member[] {
 export function processEnv(): object | undefined {
   return (globalThis as { readonly process?: { readonly env?: object } }).process?.env;
 }
+
+/** Whether this runs on Cloudflare Workers. What a request says cannot tell: elsewhere a client may write it. */
+export function isWorkers(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
+  return navigator?.userAgent === "Cloudflare-Workers";
+}

@@ -11,7 +11,7 @@ export interface SlidingWindowInput extends WindowBase {
   /** May be left out. */
   readonly algorithm?: "sliding-window" | undefined;
   /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
-  readonly buckets?: number | string | undefined;
+  readonly buckets?: number | undefined;
   /** How the oldest bucket counts: the part inside the window (`"weighted"`, default), or all of it (`"whole"`). */
   readonly oldest?: "weighted" | "whole" | undefined;
 }

@@ -123,7 +123,7 @@ export interface TokenBucketInput extends WindowBase {
   /** Bursts of up to `burst` are admitted. */
   readonly algorithm: "token-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
+  readonly burst?: number | undefined;
 }
 
 /** A token bucket that delays a request if it can be admitted soon, instead of refusing it. */
@@ -131,7 +131,7 @@ export interface LeakyBucketInput extends WindowBase {
   /** Spreads requests instead of refusing them. */
   readonly algorithm: "leaky-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
+  readonly burst?: number | undefined;
   /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0: no delay. */
   readonly maxDelay?: Duration | 0 | undefined;
 }

@@ -4,16 +4,46 @@
  */
 
 import { type ClientIp, EXPECTED, HEADER_EXPECTED, type Header, wrongHeader } from "../config/client-ip.ts";
+import { isWorkers } from "../config/env.ts";
 import { ConfigurationError, describeValue } from "../config/mistake.ts";
+import type { Policy } from "../core/policy.ts";
 import { createLines } from "../lines.ts";
 import { countedAddress } from "../request/address.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { addressText, type ReadAddress } from "../request/sources.ts";
+import { mayBeAddress } from "./key.ts";
 import { forwardedFor, isForwarded, walkBy } from "./proxies.ts";
 
+const FORWARDED_FOR = "X-Forwarded-For";
 const UNREPORTED = "this platform does not report the connection";
 
 const write = createLines(undefined, 1);
+
+function wrongAt(where: string) {
+  return (expected: string, found: string) =>
+    new ConfigurationError([{ code: "ERR_CLIENT_IP", path: `${where}: clientIp`, expected, found }]);
+}
+
+const ONLY_YOU = "outside of Cloudflare Workers only you know who the client is";
+
+/**
+ * Refuses, elsewhere than on Workers, policies that may need an address that nobody reads.
+ *
+ * @param isNamed the program itself names the clients that are counted.
+ * @throws {ConfigurationError} (`ERR_CLIENT_IP`)
+ */
+export function mustHaveAddress(
+  where: string,
+  clientIp: ClientIp | undefined,
+  policies: readonly Policy[],
+  isNamed: boolean,
+): void {
+  if (clientIp !== undefined || isWorkers()) return;
+  const needing = policies.find(({ exempt, key }) => exempt || (!isNamed && mayBeAddress(key)));
+  if (!needing) return;
+  const why = needing.exempt ? "exempts addresses" : "may count a client by its address";
+  throw wrongAt(where)(`${EXPECTED}: policy ${needing.name} ${why}, and ${ONLY_YOU}`, "nothing");
+}
 
 /**
  * @param where the beginning of paths in mistakes, for example `rateLimit`.
@@ -21,17 +51,16 @@ const write = createLines(undefined, 1);
  * throws it.
  */
 export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAddress | undefined {
-  const wrong = (expected: string, found: string) =>
-    new ConfigurationError([{ code: "ERR_CLIENT_IP", path: `${where}: clientIp`, expected, found }]);
-
+  const wrong = wrongAt(where);
   if (clientIp === undefined) {
     if (isWorkers()) return undefined;
     return () => {
-      throw wrong(`${EXPECTED}, because outside of Cloudflare Workers only you know who the client is`, "nothing");
+      throw wrong(`${EXPECTED}, because ${ONLY_YOU}`, "nothing");
     };
   }
   if (clientIp === "socket") {
-    return (request, platform) => {
+    return (request, platform, limiter) => {
+      if (limiter) noteProxy(request, limiter);
       const found = connectionAddress(request, platform);
       if (found !== UNKNOWN) return counted(found, "the address of the connection");
       throw wrong(`${HEADER_EXPECTED}: ${UNREPORTED}`, '"socket"');
@@ -41,6 +70,16 @@ export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAd
   if (mistake) throw wrong(mistake[0], describeValue(mistake[1]));
   const { trust } = clientIp;
   return trust === undefined ? byHops(clientIp) : byTrust(clientIp, trust, wrong);
+}
+
+/** Limiters of which the log says that a proxy seems to stand in front. */
+const behindProxy = new WeakSet<object>();
+
+function noteProxy({ headers }: RequestHead, limiter: object): void {
+  if (behindProxy.has(limiter) || !headers.has(FORWARDED_FOR)) return;
+  behindProxy.add(limiter);
+  const note = `a request has come with ${FORWARDED_FOR}, and clientIp is "socket": behind a proxy all clients have its address and share one count. Then write clientIp: ${HEADER_EXPECTED}. If clients connect directly, one of them has written the header, and nothing is wrong`;
+  console.warn(JSON.stringify({ event: "note", note }));
 }
 
 function byHops({ header, hops = 1 }: Header): ReadAddress {
@@ -125,10 +164,4 @@ function connectionAddress(request: object, platform: unknown): string | undefin
   else if (typeof bun?.requestIP === "function") address = bun.requestIP(asItCame(request))?.address;
   else return UNKNOWN;
   return typeof address === "string" ? address : undefined;
-}
-
-/** `CF-Connecting-IP` cannot tell: elsewhere a client may write it. */
-function isWorkers(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: unknown } };
-  return navigator?.userAgent === "Cloudflare-Workers";
 }

@@ -2,7 +2,7 @@
 
 import type { ClientKey } from "../request/hash.ts";
 import type { RequestHead } from "../request/request-head.ts";
-import { ANONYMOUS, formOf, KEY_READERS, sourceOf } from "../request/sources.ts";
+import { ANONYMOUS, formOf, KEY_DESCRIPTIONS, KEY_READERS, sourceOf } from "../request/sources.ts";
 
 /**
  * The key of the first of `kinds` that the request has. Without any of them it is the address, and without an address
@@ -52,6 +52,16 @@ function partOf(part: string) {
   const source = sourceOf(part);
   const { counted, isAddress } = formOf(part);
   return { source, name: part.slice(source.length + 1), counted, isAddress };
+}
+
+/** Whether a client may be counted by its address: as a key of the policy, or because its request has none of them. */
+export function mayBeAddress(kinds: readonly string[]): boolean {
+  for (const kind of kinds) {
+    const parts = kind.split("+");
+    if (parts.some((part) => formOf(part).isAddress)) return true;
+    if (parts.every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent)) return false;
+  }
+  return true;
 }
 
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */

@@ -1,5 +1,7 @@
 /** For how long an origin may answer a client that has left. */
 
+import { setIdleTimeout } from "../sleep.ts";
+
 /** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
 export const LINGER_MS = 20_000;
 
@@ -23,7 +25,7 @@ export function linger(client: AbortSignal) {
   };
   const leave = () => {
     if (isAnswered) stop();
-    else timer = setTimeout(stop, LINGER_MS);
+    else timer = setIdleTimeout(stop, LINGER_MS);
   };
 
   return {

@@ -56,6 +56,8 @@ export interface Part {
   onAnswer?(answered: Answered, takes: readonly AppliedPolicy[], question: Question): void;
   /** These keys of the store are reset. */
   forget?(keys: readonly string[]): void;
+  /** The program ends: begins the calls that tell the store what it does not know yet. Never rejects. */
+  close?(): Promise<void>;
   /** Decides, around decisions that know nothing of it. */
   around?(decide: DecideTakes, surelyRefused: SurelyRefused): DecideTakes;
 }

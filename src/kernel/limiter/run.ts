@@ -4,6 +4,7 @@
  * means (decide.ts), and who is told (on-decision.ts).
  */
 
+import { checkOptions } from "../check-options.ts";
 import { checkRegion } from "../config/regions.ts";
 import { decide } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
@@ -24,11 +25,13 @@ import type { DecideTakes, Part, PartOf, Question, SurelyRefused } from "./part.
 import { createReservation, type MatchedReservation } from "./reservation.ts";
 import { takersFor } from "./takers.ts";
 import { takesOf } from "./takes.ts";
-import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
+import type { CloseOptions, InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
+/** How long a program that ends waits for its stores, in ms. */
+const CLOSE_MS = 3_000;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "features" | "onWarning"> {
   /** From the innermost to the outermost (features/default.ts). */
@@ -186,6 +189,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const takeAgain: Limiter["take"] = async (policy, options = {}) =>
     await take(takesBy(policy, options), { ...questionBy(Flag.take, options), isRetry: true });
 
+  async function close(options: CloseOptions = {}): Promise<void> {
+    checkOptions("close", options, { timeoutMs: "number" });
+    const { timeoutMs: withinMs = CLOSE_MS } = options;
+    if (!(withinMs > 0)) throw new TypeError(`close: expected timeoutMs to be more than 0, found ${withinMs}`);
+    // Their calls have begun when the taker looks which are under way.
+    for (const part of parts) void part.close?.();
+    await strict.close(withinMs);
+  }
+
   return {
     policies,
     region: ownRegion,
@@ -203,6 +215,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       checkSize(takes);
       await forget(takes.map(named), regionBy(options));
     },
+    close,
+    [Symbol.asyncDispose]: () => close(),
 
     // For a request over HTTP, whose policies and keys were matched already.
     takeMatched: (takes, regionOf, background) => take(takes, questionOf(Flag.take, regionOf, background)),

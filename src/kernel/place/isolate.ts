@@ -7,6 +7,7 @@ import { createThrown } from "../lines.ts";
 import { failureOf, isStoreError, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { resetKeys } from "./flows/call.ts";
+import { closePlace } from "./flows/close.ts";
 import { answerWithout } from "./flows/outage.ts";
 import { attempt, nowAt, type Place, type SourcedReply, type Wrap } from "./flows/place.ts";
 import { tellAfterReply } from "./flows/repay.ts";
@@ -119,13 +120,14 @@ export function createIsolate(
     memory.losses.isUntold = false;
     console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
   };
-  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps };
+  const ending = { calls: 0, isClosed: false };
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps, ending };
   return { strict: takerOf(place), wrapped: (wrap) => takerOf(place, wrap) };
 }
 
 /** @param wrap undefined: the store makes every admission. */
 function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
-  const { store, memory } = place;
+  const { store, memory, ending } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
     renew: (charges, call) => renew(place, charges, call),
@@ -173,7 +175,7 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
     async known(asked, call) {
       const request = requestFor(asked);
       const sourced = attempt(place, () =>
-        wrap ? wrap.known(place, request, call) : refusalUnderStrict(place, request),
+        wrap && !ending.isClosed ? wrap.known(place, request, call) : refusalUnderStrict(place, request),
       );
       return sourced && answerOf(asked, sourced.reply, sourced.source, nothing);
     },
@@ -188,9 +190,13 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
       !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
     returned: (keys) => forgetRefusals(memory, keys),
     reset: (keys) => resetKeys(place, keys),
+    close: (withinMs) => closePlace(place, withinMs),
   };
 }
 
 function answerBy(wrap: Wrap): typeof answerStrictly {
-  return (place, request, call) => wrap.answer(place, request, call) ?? answerStrictly(place, request, call);
+  return (place, request, call) => {
+    const answer = place.ending.isClosed ? undefined : wrap.answer(place, request, call);
+    return answer ?? answerStrictly(place, request, call);
+  };
 }

@@ -145,6 +145,11 @@ export interface Taker {
   returned(keys: readonly string[]): void;
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
   reset(keys: readonly string[]): Promise<void>;
+  /**
+   * Tells the store what it is owed, gives back what is held ahead of demand, and waits for the calls that are under
+   * way: for so many ms at most. Nothing is held any more from now on. Never rejects because of a store.
+   */
+  close(withinMs: number): Promise<void>;
 }
 
 export const requestOf = ({ request }: Line): AskedKey => request;

@@ -1,15 +1,18 @@
 /** The local clock and its timers, and how a decision divides its time. */
 
+import { setIdleTimeout } from "../sleep.ts";
+
 /** The simulation replaces it. */
 export interface Timing {
   /** Milliseconds since the epoch. */
   nowMs(): number;
-  sleep(ms: number): Promise<void>;
+  /** @param isIdle nobody waits for what follows: the process may end before. Default: somebody does. */
+  sleep(ms: number, isIdle?: boolean): Promise<void>;
 }
 
 export const LOCAL_TIMING: Timing = {
   nowMs: () => Date.now(),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  sleep: (ms, isIdle) => new Promise((resolve) => (isIdle ? setIdleTimeout : setTimeout)(resolve, ms)),
 };
 
 /** The budget of a decision over a store without its own budget, in ms. */

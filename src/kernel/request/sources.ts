@@ -161,8 +161,9 @@ const PSEUDO_ADDRESS = /^2[45]\d\./;
 
 /**
  * Reads the client's address. @param platform what the platform passed beside the request. It may know the connection.
+ * @param limiter that counts it. Absent: it is warned of nothing.
  */
-export type ReadAddress = (request: RequestHead, platform?: unknown) => string | null | undefined;
+export type ReadAddress = (request: RequestHead, platform?: unknown, limiter?: object) => string | null | undefined;
 
 /**
  * The client's address as Cloudflare saw it; the IPv6 address beside it if Cloudflare made a pseudo IPv4 address of

@@ -117,13 +117,13 @@ function reach(
 ): { readonly client: RedisClient; readonly keySecret: string } {
   if (command !== undefined) {
     if (url !== undefined || token !== undefined) {
-      throw new TypeError("redisStore: expected either command and keySecret, or url and token, found both");
+      throw new TypeError("redisStore: expected either command, or url and token, found both");
     }
-    if (typeof keySecret !== "string" || keySecret.length < 16) {
-      const found = keySecret === undefined ? "nothing" : "a value that is not shown";
-      throw new TypeError(`redisStore: keySecret must have at least 16 characters beside command, found ${found}`);
+    // Without one `createLimiter` must have it.
+    if (keySecret !== undefined && (typeof keySecret !== "string" || keySecret.length < 16)) {
+      throw new TypeError("redisStore: keySecret must have at least 16 characters, found a value that is not shown");
     }
-    return { client: commandClient({ command, timeoutMs }), keySecret };
+    return { client: commandClient({ command, timeoutMs }), keySecret: keySecret ?? "" };
   }
   // With a bad URL every call would fail like a broken network.
   if (!isHttpUrl(url)) {

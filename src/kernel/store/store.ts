@@ -19,7 +19,7 @@ export interface Store {
    */
   readonly kind: string;
 
-  /** The secret for hashing client keys when the operator gives none. */
+  /** The secret for hashing client keys when the operator gives none. Empty: the operator must. */
   readonly keySecret: string;
 
   /** Time budget of one call in milliseconds; absent: calls need no budget. */

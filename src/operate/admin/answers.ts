@@ -1,5 +1,6 @@
 /** What the admin API answers, for those who call it. `/stats` answers `StatsReply`. */
 
+import type { MadeChange } from "../../features/live/document.ts";
 import type { LivePolicy } from "../../features/live/fields.ts";
 import type { Ignored } from "../../features/live/view.ts";
 import type { Mistake } from "../../kernel/config/mistake.ts";
@@ -51,6 +52,8 @@ export interface LiveAnswer {
   readonly owner?: string;
   /** The fingerprint of the key secret. */
   readonly secret?: string;
+  /** The last changes, the newest last. */
+  readonly changes?: readonly MadeChange[];
   readonly ignored?: readonly Ignored[];
   readonly notes?: readonly string[];
 }

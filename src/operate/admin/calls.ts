@@ -137,7 +137,7 @@ export async function answerChange(
   c: AdminContext,
   editor: LiveEditor | undefined,
   changed: Pick<AuditEntry, "call" | "client">,
-  work: (editor: LiveEditor, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
+  work: (editor: LiveEditor, by: string, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
   shown: (document: LiveDocument, isRefused: boolean) => object,
 ): Promise<Response> {
   if (!editor) return NO_LIVE();
@@ -145,7 +145,7 @@ export async function answerChange(
   if (body instanceof Response) return body;
   const isMeant = meantBy(c);
   const entry = { by: c.get("admin").by, ...changed };
-  const edited = await audited(entry, () => work(editor, body.value, isMeant));
+  const edited = await audited(entry, () => work(editor, entry.by, body.value, isMeant));
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: see `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });

@@ -16,6 +16,7 @@ import type { Policy } from "../../kernel/core/policy.ts";
 import type { LiveReader } from "../../kernel/limiter/live.ts";
 import type { LiveMistake } from "./answers.ts";
 import { checkDocument, checkPolicy } from "./check-document.ts";
+import { bytesOf, withChange } from "./made-changes.ts";
 
 /** How often a change begins again because somebody else was faster. */
 const MAX_TRIES = 20;
@@ -61,15 +62,22 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   }
 
   /** Undefined: somebody else was faster. */
-  async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
+  async function write(
+    by: string,
+    before: LiveDocument,
+    { secret, policies, overrides }: LiveDocument,
+    version: number,
+  ): Promise<Edited | undefined> {
     const owner = reader.owner ?? before.owner;
+    const after = { ...(secret !== undefined && { secret }), policies, overrides };
     const text = JSON.stringify({ ...(owner !== undefined && { owner }), ...after });
     const bytes = bytesOf(text);
     // A document that is too large by now must not stay so.
-    if (bytes > MAX_LIVE_BYTES && bytes >= bytesOf(JSON.stringify(before))) {
+    if (bytes > MAX_LIVE_BYTES && bytes >= bytesOf(JSON.stringify({ ...before, changes: undefined }))) {
       return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
     }
-    const written = await reader.write(text, version);
+    const made = { at: new Date().toISOString(), by, version: version + 1 };
+    const written = await reader.write(withChange(text, before, after, made), version);
     if (written === undefined) return undefined;
     // It is written: if it cannot be read at once, a later request will read it.
     await reader.refresh().catch(() => {});
@@ -82,11 +90,12 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
     /**
      * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
      *
-     * @param edit `view`: what the document makes of the policies before the change. `secret`: the fingerprint of the
-     * running key secret. @param isMeant whether a change of this version is meant; of another version it is `raced`.
-     * Default: any version.
+     * @param by who. @param edit `view`: what the document makes of the policies before the change. `secret`: the
+     * fingerprint of the running key secret. @param isMeant whether a change of this version is meant; of another
+     * version it is `raced`. Default: any version.
      */
     async change(
+      by: string,
       edit: (document: LiveDocument, view: LiveView, secret: string) => LiveDocument | readonly LiveMistake[],
       isMeant: IsMeant = () => true,
     ): Promise<Edited> {
@@ -101,14 +110,14 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
         const after = edit(withSecret(before, secret), view, secret);
         if (isMistakes(after)) return { mistakes: after };
         if (contentOf(after) === contentOf(before)) return { change: { version, before, after: before } };
-        const edited = await write(before, withSecret(after, secret), version);
+        const edited = await write(by, before, withSecret(after, secret), version);
         if (edited) return edited;
       }
       return { refused: "raced", newest: await newest() };
     },
 
     /** Replaces the document of the version that is meant. @param given what an operator wrote, unchecked. */
-    async replace(given: unknown, isMeant: IsMeant, nowMs: number): Promise<Edited> {
+    async replace(by: string, given: unknown, isMeant: IsMeant, nowMs: number): Promise<Edited> {
       const found = await newest();
       const { version, view, state } = found;
       if (!isMeant(version)) return { refused: "raced", newest: found };
@@ -118,7 +127,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       const mistakes = checkDocument(value, policies, before, nowMs);
       if (mistakes.length > 0) return { mistakes };
       const after = markNew(value as LiveDocument, before, await reader.secret());
-      return (await write(before, after, version)) ?? { refused: "raced", newest: await newest() };
+      return (await write(by, before, after, version)) ?? { refused: "raced", newest: await newest() };
     },
   };
 }
@@ -129,10 +138,6 @@ function isMistakes(edited: LiveDocument | readonly LiveMistake[]): edited is re
 
 function contentOf({ policies, overrides }: LiveDocument): string {
   return JSON.stringify([policies, overrides]);
-}
-
-function bytesOf(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 /** The fingerprint of a document is that of the overrides without one of their own. Without such: the running one. */

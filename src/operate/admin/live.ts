@@ -21,6 +21,7 @@ import {
 } from "./calls.ts";
 import { checkOverride } from "./check-document.ts";
 import { type Newest, overrideIn, patchPolicy, removeOverride, setOverride } from "./edit-document.ts";
+import { changesIn } from "./made-changes.ts";
 
 /** The policies with the numbers and modes in force, and changes of them. */
 export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: AdminCalls): void {
@@ -37,7 +38,7 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Adm
         c,
         editor,
         { call: `PATCH /policies/${policy.name}` },
-        (live, body, isMeant) => live.change((document) => patchPolicy(document, policy, body), isMeant),
+        (live, by, body, isMeant) => live.change(by, (document) => patchPolicy(document, policy, body), isMeant),
         ({ policies }) => ({ policy: ownEntry(policies, policy.name) ?? {} }),
       ),
     ),
@@ -63,15 +64,19 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: AdminCalls)
         c,
         editor,
         { call: `${c.req.method} /overrides/${policy.name}`, client },
-        (live, body, isMeant) =>
-          live.change((document, view, secret) => {
-            if (c.req.method === "DELETE") return removeOverride(document, client);
-            const fields = isTable(body) ? { ...body, until: endOf(body.until, nowMs) } : body;
-            // A factor multiplies the numbers that hold for everybody now.
-            const mistakes = checkOverride(fields, "", view.policy(policy), nowMs);
-            if (mistakes.length > 0) return mistakes;
-            return setOverride(document, { ...client, ...(fields as LiveOverride) }, secret, nowMs);
-          }, isMeant),
+        (live, by, body, isMeant) =>
+          live.change(
+            by,
+            (document, view, secret) => {
+              if (c.req.method === "DELETE") return removeOverride(document, client);
+              const fields = isTable(body) ? { ...body, until: endOf(body.until, nowMs) } : body;
+              // A factor multiplies the numbers that hold for everybody now.
+              const mistakes = checkOverride(fields, "", view.policy(policy), nowMs);
+              if (mistakes.length > 0) return mistakes;
+              return setOverride(document, { ...client, ...(fields as LiveOverride) }, secret, nowMs);
+            },
+            isMeant,
+          ),
         (document) => ({ override: overrideIn(document, client, nowMs) ?? null }),
       );
     }),
@@ -96,7 +101,7 @@ export function serveLive(app: AdminApp, { editor }: AdminCalls): void {
       c,
       editor,
       { call: "PUT /live" },
-      (live, body) => live.replace(body, isReplaced!, Date.now()),
+      (live, by, body) => live.replace(by, body, isReplaced!, Date.now()),
       // The newest document may be long: it has a call of its own.
       (document, isRefused) => (isRefused ? {} : document),
     );
@@ -130,7 +135,7 @@ const NOTES: Readonly<Record<Newest["state"], (owner?: string) => readonly strin
 export const OTHER_SECRET = "live: the overrides were written under another key secret, and match no clients";
 
 function describeDocument({ version, view, state, owner }: Newest): LiveAnswer {
-  const { secret, policies = {}, overrides = [] } = view?.document ?? {};
+  const { secret, policies = {}, overrides = [], changes } = view?.document ?? {};
   const notes = [...NOTES[state](owner), ...(view?.hasOtherSecret ? [OTHER_SECRET] : [])];
   return {
     version,
@@ -138,6 +143,7 @@ function describeDocument({ version, view, state, owner }: Newest): LiveAnswer {
     overrides,
     ...(owner !== undefined && { owner }),
     ...(secret !== undefined && { secret }),
+    changes: changesIn(changes),
     ignored: view?.ignored ?? [],
     ...(notes.length > 0 && { notes }),
   };

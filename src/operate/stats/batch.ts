@@ -3,7 +3,7 @@
 import { isTable } from "../../kernel/config/bindings.ts";
 import { isCount } from "../../kernel/core/algorithm.ts";
 import { WrongRequest } from "../../kernel/store/rejected.ts";
-import { MAX_CLIENTS, MAX_MINUTES } from "./object/counts.ts";
+import { MAX_CLIENTS, MAX_MINUTES, MAX_WHERE } from "./object/counts.ts";
 
 /** What one isolate has counted since it handed on last. */
 export interface Batch {
@@ -28,6 +28,11 @@ export interface MinuteCounts {
    * many.
    */
   readonly top: Readonly<Record<string, readonly (readonly [key: string, refused: number, excess: number])[]>>;
+  /**
+   * The same of where the first of these clients were refused: lists by policy and client (`whereOf`), of routes and
+   * countries (`whereOf`). Absent: an isolate of an older version does not count it.
+   */
+  readonly where?: MinuteCounts["top"];
 }
 
 /** The name of a metric and its label values, joined by tabs: `decisions\tapi\teu\tadmitted\tcache`. */
@@ -41,6 +46,8 @@ const MAX_OPEN_MS = 86_400_000;
 /** The name of a metric, a tab, then label values between tabs. Longer names would let a row grow beyond 2 MB. */
 const SERIES = /^(?=.{3,200}$)[a-z][a-z_]*(?:\t[\x20-\x7e]*)+$/;
 const NAME = /^[\x20-\x7e]{1,64}$/;
+/** Two names. */
+const PAIR = /^[\x20-\x7e]{1,64}\t[\x20-\x7e]{1,64}$/;
 
 /**
  * Refuses a batch that would leave rubbish in the rows. It comes from another isolate, perhaps of another version.
@@ -62,23 +69,28 @@ export function checkMinutes(minutes: number): void {
 }
 
 function checkMinute(counts: MinuteCounts, path: string): void {
-  const { minute, sums, top } = (counts ?? {}) as Partial<MinuteCounts>;
+  const { minute, sums, top, where = {} } = (counts ?? {}) as Partial<MinuteCounts>;
   expect(isCount(minute) && minute <= LAST_MINUTE, `${path}.minute`, "minutes since the epoch");
   expect(isTable(sums), `${path}.sums`, "sums by series");
   const isSum = ([series, sum]: [string, unknown]) => SERIES.test(series) && isCount(sum);
   expect(Object.entries(sums).every(isSum), `${path}.sums`, "integers from 0 by the names of series");
-  expect(isTable(top), `${path}.top`, "lists by policy");
-  for (const [policy, entries] of Object.entries(top)) {
-    const isList = isName(policy) && Array.isArray(entries) && entries.length <= MAX_CLIENTS;
-    expect(isList, `${path}.top`, `lists of at most ${MAX_CLIENTS} clients by policy`);
-    expect(entries.every(isEntry), `${path}.top`, "for each client key, refusals, and how many may be another's");
-  }
+  checkLists(top, `${path}.top`, NAME, MAX_CLIENTS);
+  checkLists(where, `${path}.where`, PAIR, MAX_WHERE);
 }
 
-function isEntry(entry: unknown): boolean {
-  if (!Array.isArray(entry) || entry.length !== 3) return false;
-  const [key, refused, excess] = entry;
-  return isName(key) && isCount(refused) && isCount(excess) && excess <= refused;
+/** @param name of a list, and of what it counts. */
+function checkLists(lists: unknown, path: string, name: RegExp, most: number): void {
+  expect(isTable(lists), path, "lists by policy");
+  const isEntry = (entry: unknown) => {
+    if (!Array.isArray(entry) || entry.length !== 3) return false;
+    const [key, refused, excess] = entry;
+    return typeof key === "string" && name.test(key) && isCount(refused) && isCount(excess) && excess <= refused;
+  };
+  for (const [of, entries] of Object.entries(lists)) {
+    const isList = name.test(of) && Array.isArray(entries) && entries.length <= most;
+    expect(isList, path, `lists of at most ${most} clients by policy`);
+    expect(entries.every(isEntry), path, "for each client key, refusals, and how many may be another's");
+  }
 }
 
 function isName(value: unknown): value is string {

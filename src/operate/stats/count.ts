@@ -40,7 +40,7 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
       tally.add(["overflow", paidFor, name], 1);
       if (units > 0) tally.add(["overflow_units", paidFor, name], units);
     }
-    if (outcome === "refused" || outcome === "banned") tally.addRefusal(name, partition);
+    if (isRefusal(outcome)) tally.addRefusal(name, partition);
     if (outcome === "admitted") countNear(tally, limits);
   }
 }
@@ -52,6 +52,16 @@ function outcomeOf(became: Became, mode: Policy["mode"]): Outcome | undefined {
   return became === "unneeded" ? undefined : became;
 }
 
+const isRefusal = (outcome: Outcome | undefined) => outcome === "refused" || outcome === "banned";
+
+/** Counts where the clients of a refusal were refused, by each policy that has refused. */
+export function countWhere(tally: Tally, { policies }: Decision, takes: DecisionContext["takes"], where: string): void {
+  for (let t = 0; t < policies.length; t++) {
+    const { policy, became } = policies[t]!;
+    if (isRefusal(outcomeOf(became, policy.mode))) tally.addWhere(policy.name, takes[t]!.partition, where);
+  }
+}
+
 function countNear(tally: Tally, limits: readonly LimitDecision[]): void {
   for (const { policy, limit, remaining } of limits) {
     if (remaining > algorithmOf(limit).quota(limit).quota * NEAR_PART) continue;
@@ -60,14 +70,14 @@ function countNear(tally: Tally, limits: readonly LimitDecision[]): void {
 }
 
 /** The object takes series of at most 200 characters, and two policies have up to 32 of them each. */
-const MAX_MODEL = 64;
+const MAX_LABEL = 64;
 /** In place of a model: the answer names none. */
 const UNNAMED = "unnamed";
 /** The most tokens of an answer. An origin may state any number, and one that is no integer would spoil a batch. */
 const MAX_TOKENS = 1_000_000_000;
 
 export function countAnswer(tally: Tally, { settled, answeredBy, usage }: CountedAnswer): void {
-  const model = nameOf(answeredBy);
+  const model = labelOf(answeredBy) || UNNAMED;
   for (const { policy, paidFor, units } of settled) {
     if (units > 0) tally.add(["settled_units", policy, paidFor, model], units);
     if (!usage) continue;
@@ -78,7 +88,7 @@ export function countAnswer(tally: Tally, { settled, answeredBy, usage }: Counte
   }
 }
 
-/** An origin may send any text. */
-function nameOf(model = ""): string {
-  return model.slice(0, MAX_MODEL).replace(/[^\x20-\x7e]/g, "?") || UNNAMED;
+/** Of an origin's word for its model, or of a pattern. An origin may send any text. */
+export function labelOf(text = ""): string {
+  return text.slice(0, MAX_LABEL).replace(/[^\x20-\x7e]/g, "?");
 }

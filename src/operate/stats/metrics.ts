@@ -21,25 +21,18 @@ const MODEL = "gen_ai_response_model";
  */
 export const METRICS: readonly Metric[] = [
   metric("decisions", ["policy", "region", "outcome", "source"], "Requests, once for each policy that matched."),
-  metric(
-    "units",
-    ["policy", "outcome"],
-    "Units that these requests asked for. Repeated requests under once add nothing.",
-  ),
+  metric("units", ["policy", "outcome"], "Units that these requests asked for. Repeats under `once` add nothing."),
   metric("overflow", ["policy", "paid_by"], "Requests of a policy that its overflow paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
   metric(
     "settled_units",
     ["policy", "paid_for", MODEL],
-    "Units that answers cost in the end. paid_for: the policy that matched.",
+    "Units that responses cost in the end. policy: who paid. paid_for: the policy that matched.",
   ),
-  metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, if known."),
+  metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these responses, if known."),
+  metric("origin_responses", ["status"], "Responses of the origin, by class of status."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
-  metric(
-    "store_calls",
-    ["place", "outcome"],
-    "Calls to a place (a Redis or Durable Object). outcome: ok, or why it did not answer.",
-  ),
+  metric("store_calls", ["place", "outcome"], "Calls to a place. outcome: `ok`, or why it did not answer."),
   metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
   metric(
     "breaker_open",
@@ -47,7 +40,7 @@ export const METRICS: readonly Metric[] = [
     "Worker instances that have stopped calling a place, as they last reported.",
     "gauge",
   ),
-  metric("fallback", ["policy"], "Requests that onStoreFailure decided, because the place did not answer."),
+  metric("fallback", ["policy"], "Requests that `onStoreFailure` decided, because the place did not answer."),
   metric("lease_units", ["policy", "event"], "Units that Worker instances leased (granted), and what became of them."),
   metric("warnings", ["outcome"], "Warnings before a limit is reached, by what became of them."),
 ];
@@ -69,7 +62,7 @@ const OTHER = "other";
  */
 const CHOSEN: Readonly<Record<string, number>> = { region: 400, [MODEL]: 50 };
 /** The values of these labels are words of this program. */
-const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "gen_ai_token_type", "le"];
+const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "status", "gen_ai_token_type", "le"];
 
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
   METRICS.flatMap(({ series, labels }) => [

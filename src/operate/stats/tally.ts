@@ -1,7 +1,11 @@
-/** What an isolate has counted, by minute: plain numbers by series, and the clients with most refusals. */
+/**
+ * What an isolate has counted, by minute: plain numbers by series, the clients with most refusals, and where they were
+ * refused.
+ */
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
 import { NamedValues, type Path } from "./metrics.ts";
+import { MAX_CLIENTS, MAX_WHERE, MAX_WHERE_CLIENTS, whereOf } from "./object/counts.ts";
 
 /**
  * From so many series on, a new series has no value that a caller has chosen: then the configuration bounds how many
@@ -59,12 +63,20 @@ export class Tally {
     clients.add(key, refused, excess);
   }
 
+  /** Where a client was refused that is among those with most refusals. @param where as in `MinuteCounts.where`. */
+  addWhere(policy: string, key: string, where: string, refused?: number, excess?: number): void {
+    this.#top.get(policy)?.where(key)?.add(where, refused, excess);
+  }
+
   /** Adds what the next minute has counted, and becomes that minute. */
   mergeNext(other: Tally): void {
     this.minute = other.minute;
     other.#visit((path, sum) => this.add(path, sum));
     for (const [policy, clients] of other.#top) {
-      for (const [key, refused, excess] of clients.list()) this.addRefusal(policy, key, refused, excess);
+      for (const [key, refused, excess] of clients.list()) {
+        this.addRefusal(policy, key, refused, excess);
+        for (const [where, ...counts] of clients.where(key)!.list()) this.addWhere(policy, key, where, ...counts);
+      }
     }
   }
 
@@ -73,8 +85,16 @@ export class Tally {
     this.#visit(([metric, ...labels], sum) => {
       sums[seriesOf(metric!, labels)] = sum;
     });
-    const top = Object.fromEntries([...this.#top].map(([policy, clients]) => [policy, clients.list()]));
-    return { minute: this.minute, sums, top };
+    const top: Record<string, Entries> = {};
+    const where: Record<string, Entries> = {};
+    for (const [policy, clients] of this.#top) {
+      top[policy] = clients.list();
+      for (const [key] of top[policy].slice(0, MAX_WHERE_CLIENTS)) {
+        const places = clients.where(key)!.list();
+        if (places.length > 0) where[whereOf(policy, key)] = places;
+      }
+    }
+    return { minute: this.minute, sums, top, where };
   }
 
   #visit(visitor: (path: Path, sum: number) => void, node = this.#root, path: Path = []): void {
@@ -118,9 +138,8 @@ export class Minutes {
   }
 }
 
-const MAX_CLIENTS = 64;
-
-type Client = { refused: number; excess: number };
+type Entries = [key: string, refused: number, excess: number][];
+type Client = { refused: number; excess: number; where?: TopClients };
 
 /**
  * The clients with most refusals of one policy, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi,
@@ -130,22 +149,34 @@ type Client = { refused: number; excess: number };
  */
 export class TopClients {
   readonly #clients = new Map<string, Client>();
+  readonly #maxSize: number;
   /** No client has fewer refusals: counts only grow. */
   #least = 0;
+
+  constructor(maxSize = MAX_CLIENTS) {
+    this.#maxSize = maxSize;
+  }
 
   /** @param key the hash of the client's key. @param refused how often. @param excess as in `MinuteCounts.top`. */
   add(key: string, refused = 1, excess = 0): void {
     let client = this.#clients.get(key);
     if (!client) {
-      client = this.#clients.size < MAX_CLIENTS ? { refused: 0, excess: 0 } : this.#removeLeastRefused();
+      client = this.#clients.size < this.#maxSize ? { refused: 0, excess: 0 } : this.#removeLeastRefused();
       this.#clients.set(key, client);
     }
     client.refused += refused;
     client.excess += excess;
   }
 
+  /** Where the client was refused: counted in the same way. Undefined: it is not in the list. */
+  where(key: string): TopClients | undefined {
+    const client = this.#clients.get(key);
+    if (client) client.where ??= new TopClients(MAX_WHERE);
+    return client?.where;
+  }
+
   /** The most refused first. */
-  list(): [key: string, refused: number, excess: number][] {
+  list(): Entries {
     const sorted = [...this.#clients].sort(([, a], [, b]) => b.refused - a.refused);
     return sorted.map(([key, { refused, excess }]) => [key, refused, excess]);
   }

@@ -177,7 +177,7 @@ beforeAll(async () => {
     identity,
     onDecision: (_, { takes }) => void kinds.push(takes[0]!.kind),
   });
-  const { fetch } = withRateLimit(() => new Response(), limiter);
+  const { fetch } = withRateLimit(() => new Response(), limiter, { clientIp: { header: "x-real-ip" } });
   counted = async (token, name) => {
     const headers = { Authorization: `Bearer ${token}`, "X-Next": encodeURIComponent(name) };
     const ask = () => fetch(new Request("https://gate.example/", { headers }) as never, {}, undefined as never);

@@ -8,7 +8,7 @@ import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts"
 import { answeredUnits, settledUnits } from "../../../src/features/meter/llm/units.ts";
 import type { Usage } from "../../../src/features/meter/llm/usage.ts";
 import type { Price } from "../../../src/kernel/core/policy.ts";
-import { AMAZON, ANSWERS, FORMS, frame } from "./providers/answers.ts";
+import { AMAZON, ANSWERS, FORMS, frame, OPUS } from "./providers/answers.ts";
 
 const JSON_TYPE = "application/json";
 const SSE = "text/event-stream";
@@ -21,8 +21,9 @@ const SIZES = [1, 2, 3, 7, 64, Number.MAX_SAFE_INTEGER];
 
 const bytesOf = (body: string | Uint8Array) => (typeof body === "string" ? new TextEncoder().encode(body) : body);
 
-function scan(type: string, body: string | Uint8Array, size: number) {
-  const scanner = createAnswerScanner(new Headers({ "Content-Type": type }), ASKED)!;
+function scan(type: string | Headers, body: string | Uint8Array, size: number) {
+  const headers = typeof type === "string" ? new Headers({ "Content-Type": type }) : type;
+  const scanner = createAnswerScanner(headers, ASKED)!;
   const bytes = bytesOf(body);
   for (let i = 0; i < bytes.length; i += size) scanner.push(bytes.subarray(i, i + size));
   scanner.end();
@@ -31,22 +32,25 @@ function scan(type: string, body: string | Uint8Array, size: number) {
 
 /** What a policy of dollars and one of tokens settle. Absent: what was reserved stays. */
 function settle(scanner: ReturnType<typeof scan>, asked: Estimate, price: Price) {
-  const meters = { usd: { unit: "usd", prices: { default: price } }, tokens: { unit: "tokens" } } as const;
-  const prices = Object.entries(meters).map(
+  const prices = { default: price, "claude-opus*": OPUS };
+  const meters = { usd: { unit: "usd", prices }, tokens: { unit: "tokens" } } as const;
+  const unitsBy = Object.entries(meters).map(
     ([name, meter]) => [name, (usage: Usage) => answeredUnits(meter, scanner.model(), asked, usage)] as const,
   );
-  return settledUnits(scanner, asked, { usd: RESERVED, tokens: RESERVED }, new Map(prices));
+  return settledUnits(scanner, asked, { usd: RESERVED, tokens: RESERVED }, new Map(unitsBy));
 }
 
 describe("a documented answer costs what it costs by hand", () => {
-  it.each(ANSWERS.map((one) => [one.name, one] as const))("%s", (_, { type, body, format, price, micros, units }) => {
+  it.each(ANSWERS.map((one) => [one.name, one] as const))("%s", (_, answer) => {
+    const { headers, body, format, tier, price, micros, units } = answer;
     for (const size of SIZES) {
-      const scanner = scan(type, body, size);
+      const scanner = scan(headers, body, size);
       const usage = scanner.usage()!;
-      expect([costOf(price, usage, undefined) / 1e6, settle(scanner, { ...ASKED, format }, price)]).toEqual([
-        micros,
-        { usd: units, tokens: usage.inputTokens + usage.outputTokens },
-      ]);
+      const others = (usage.others ?? []).map((other) => other.usage);
+      const cost = others.reduce((sum, one) => sum + costOf(OPUS, one, undefined), costOf(price, usage, tier));
+      const tokens = [usage, ...others].reduce((sum, one) => sum + one.inputTokens + one.outputTokens, 0);
+      const settled = settle(scanner, { ...ASKED, format, tier }, price);
+      expect([cost / 1e6, settled]).toEqual([micros, { usd: units, tokens }]);
     }
   });
 });
@@ -107,6 +111,11 @@ describe("usage", () => {
     ["in a list", sse(SAID, stating(9, 3).replace(/{(.*)}}/, "[$1]}")), 77 + 2],
   ])("%s", (_, body, tokens) => expect(tokensOf(SSE, body)).toBe(tokens));
 
+  it.each(["", "-1", "1e3", "12x"])("in a field of the header section is no number: %j", (count) => {
+    const headers = new Headers({ "Content-Type": JSON_TYPE, "x-amzn-bedrock-input-token-count": count });
+    expect(settle(scan(headers, '{"outputs":[]}', 9), ASKED, PRICE)).toEqual({});
+  });
+
   it("of a cache is the most that was stated by any name", () => {
     const body = stating(9, 3, ',"cached_tokens":5,"prompt_cache_hit_tokens":0');
     expect(scan(JSON_TYPE, body, 3).usage()).toMatchObject({ cachedInputTokens: 5 });
@@ -115,9 +124,10 @@ describe("usage", () => {
 
 /** What means something elsewhere, as users and models may write it. */
 const COUNTS = '{"prompt_tokens":5e4,"input_tokens":5e4,"completion_tokens":5e4,"output_tokens":5e4}';
-const TRAP = `"model":"trap","service_tier":"priority","serviceTier":{"type":"priority"},"x_groq":{"usage":${COUNTS}},
-  "usage":{"prompt_tokens":5e4,"server_tool_use":{"web_search_requests":7},"iterations":[${COUNTS}],
-  "cacheDetails":[{"ttl":"1h","inputTokens":5e4}]},"usageMetadata":{"promptTokenCount":5e4},"meta":{"billed_units":${COUNTS}},
+const TRAP =
+  `"model":"trap","speed":"fast","service_tier":"priority","serviceTier":{"type":"priority"},"x_groq":{"usage":${COUNTS}},
+  "usage":{"prompt_tokens":5e4,"server_tool_use":{"web_search_requests":7},"speed":"fast","iterations":[{"model":"trap","input_tokens":5e4}],
+  "cacheDetails":[{"ttl":"1h","inputTokens":5e4}]},"usageMetadata":{"promptTokenCount":5e4,"trafficType":"ON_DEMAND_FLEX"},"meta":{"billed_units":${COUNTS}},
   "prompt_eval_count":5e4,"eval_count":5e4,"prompt_token_count":5e4,"generation_token_count":5e4,
   "amazon-bedrock-invocationMetrics":{"inputTokenCount":5e4},"item":{"type":"web_search_call"},
   "output":[{"type":"web_search_call"}]`.replaceAll(/\n */g, "");

@@ -13,6 +13,7 @@ import {
   TOKENS,
   usageOf,
 } from "../../support/llm/metered-handler.ts";
+import { AMAZON, chunk, frame } from "./providers/answers.ts";
 
 /** 1 token of text. */
 const PROMPT = { messages: ["four"] };
@@ -130,6 +131,47 @@ describe("a client that leaves", () => {
     leave(client, body);
     await provider.cancelled;
     expect([await used(), calls()]).toEqual([1 + 2, 2]);
+  });
+
+  const IN_FRAME = frame(`{"delta":{"text":"${EIGHT_BYTES}"}}`, "contentBlockDelta");
+  const IN_LINE = `{"model":"l","message":{"role":"assistant","content":"${EIGHT_BYTES}"},"done":false}\n`;
+  const CANDIDATE = `{"candidates":[{"content":{"parts":[{"text":"${EIGHT_BYTES}"}]}}]`;
+  const STATED = `"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":4,"totalTokenCount":54}}`;
+  it.each<[string, string, string, readonly (string | Uint8Array)[], number]>([
+    ["frames of converse", "/model/m/converse-stream", AMAZON, [IN_FRAME, IN_FRAME], 1 + 2 + 2],
+    ["a frame and a half", "/model/m/converse-stream", AMAZON, [IN_FRAME, IN_FRAME.subarray(0, 60)], 1 + 2],
+    [
+      "frames of invoke",
+      "/model/m/invoke-with-response-stream",
+      AMAZON,
+      [chunk('{"message":{"usage":{"input_tokens":50,"output_tokens":1}}}'), chunk(`{"delta":"${EIGHT_BYTES}"}`)],
+      50 + 2,
+    ],
+    ["lines", "/api/chat", "application/x-ndjson", [IN_LINE, IN_LINE], 1 + 2 + 2],
+    // Gemini's list is JSON: without usage at least what was reserved counts, with it what was stated until then.
+    [
+      "a list",
+      "/v1/models/g:streamGenerateContent",
+      "application/json",
+      [`[${CANDIDATE}}`, `,${CANDIDATE}}`],
+      RESERVED,
+    ],
+    ["a list with usage", "/v1/models/g:streamGenerateContent", "application/json", [`[${CANDIDATE},${STATED}`], 54],
+  ])("in the middle of %s pays what has come", async (_, path, type, parts, cost) => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const { send, used } = meteredHandler(() => new Response(readable, { headers: { "Content-Type": type } }));
+    // Of each format.
+    const most = { max_tokens: 500, inferenceConfig: { maxTokens: 500 }, generationConfig: { maxOutputTokens: 500 } };
+    const body = JSON.stringify({ messages: ["four"], ...most, options: { num_predict: 500 } });
+    const reader = (await send(new Request(new URL(path, CHAT), { method: "POST", body }))).body!.getReader();
+    const provider = writable.getWriter();
+    for (const part of parts) {
+      provider.write(new Uint8Array(Buffer.from(part))).catch(() => {});
+      await reader.read();
+    }
+    await reader.cancel();
+    await expect(provider.closed).rejects.toBeUndefined();
+    expect(await used()).toBe(cost);
   });
 
   const LONG = { choices: [{ message: { content: "x".repeat(4_000) } }], usage: usageOf(10, 600_000) };

@@ -68,6 +68,7 @@ describe.each(UNMETERED.map((asked, i) => [`${i}: ${asked.method ?? "POST"} ${as
 
 it.each<[Asked, number]>([
   [{ path: "/v1/messages/count_tokens" }, 0],
+  [{ path: "/model/claude/count-tokens" }, 0],
   [{ path: "/v1/batches/b1/cancel" }, 0],
   [{ path: "/v1beta/models/g:countTokens" }, 0],
   [{ path: "/v1/files", method: "GET" }, 0],
@@ -103,11 +104,17 @@ it("a policy in shadow that would refuse pays nothing beside one with a cost", a
   expect([await used(), await used("shadow")]).toEqual([43, 0]);
 });
 
-it("a cost above what is left is refused as any other", async () => {
+it.each<Asked>([
+  { path: "/v1/images/generations" },
+  // A model may answer it: what it used is settled.
+  { path: "/v1/chat/completions", headers: { "Content-Encoding": "gzip" } },
+])("a cost above what is left is refused as any other, also beside others under way: %o", async ({ path, headers }) => {
   const day: PolicyInput = { ...stating(12), limits: [{ algorithm: "fixed-window", limit: 20, window: "1d" }] };
   const { send, used } = meteredHandler(() => json({}), [day]);
-  const images = () => send(new Request(`${ORIGIN}/v1/images/generations`, { method: "POST", body: "{}" }));
-  expect([(await images()).status, (await images()).status, await used()]).toEqual([200, 429, 12]);
+  const ask = () => send(new Request(`${ORIGIN}${path}`, { method: "POST", body: "{}", headers: headers ?? {} }));
+  const answers = await Promise.all([ask(), ask()]);
+  await Promise.all(answers.map((answer) => answer.text()));
+  expect([...answers.map(({ status }) => status), await used()]).toEqual([200, 429, 12]);
 });
 
 describe("a cost is no discount for a request that a model may answer all the same", () => {

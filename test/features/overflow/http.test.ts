@@ -88,8 +88,13 @@ describe("a program's own rules", () => {
 
 it("of two limiters around one handler both say who paid", async () => {
   const limiter = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
-  const inner = withRateLimit((request: Request) => new Response(request.headers.get(FIELD)), limiter(plan, team));
-  const outer = withRateLimit(inner, limiter({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }));
+  const clientIp = { header: "cf-connecting-ip" };
+  const inner = withRateLimit((request: Request) => new Response(request.headers.get(FIELD)), limiter(plan, team), {
+    clientIp,
+  });
+  const outer = withRateLimit(inner, limiter({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }), {
+    clientIp,
+  });
   const fetch = outer.fetch as unknown as (request: Request) => Promise<Response>;
   const answer = await fetch(requestOf("/v1/items", of("ann", { [FIELD]: "forged" })));
   expect(await answer.text()).toBe("day, plan");

@@ -1,5 +1,6 @@
 // Whose address is counted elsewhere than on Workers.
 
+import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit as onExpress } from "../../../src/adapters/express.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
@@ -168,22 +169,67 @@ describe("the connection", () => {
 });
 
 describe("without clientIp", () => {
-  const policies = [{ name: "two", key: ["bearer", "ip"], limits: [{ limit: 2, window: "1h" }] }] as const;
-  const wrapped = () => withRateLimit(() => new Response("ok"), ofPolicies(policies));
-  const ask = (worker: ReturnType<typeof wrapped>, headers: Record<string, string>) =>
-    worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} });
-  const forged = { "CF-Connecting-IP": "192.0.2.1", "X-Forwarded-For": "192.0.2.1" };
+  const limited = (more: object) => ofPolicies([{ name: "two", limits: [{ limit: 2, window: "1h" }], ...more }]);
+  const made = (more: object, options: object = {}) => {
+    const limiter = limited(more);
+    return [
+      () => rateLimit(limiter, options),
+      () => withRateLimit(() => new Response("ok"), limiter, options),
+      () => onExpress(limiter, options),
+    ];
+  };
+  beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
 
-  it("a request that would be counted by its address is an error, also with fields that a client may have written", async () => {
-    for (const headers of [{}, forged]) {
-      const error = await Promise.resolve(ask(wrapped(), headers)).catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(ConfigurationError);
-      expect(error).toMatchObject({
-        mistakes: [{ code: "ERR_CLIENT_IP", path: "withRateLimit: clientIp", found: "nothing" }],
-      });
+  it.each<[what: string, more: object, options?: object]>([
+    ["by default", {}],
+    ["by its address", { key: "ip/56" }],
+    ["by its address if its request has no token", { key: "bearer" }],
+    ["by its address beside a path", { key: ["header:x-key", "host+ip", "global"] }],
+    ["by what the program says, and exempts addresses", { exempt: ["10.0.0.0/8"] }, { key: () => "ann" }],
+  ])("a policy that counts a client %s is refused when the middleware is made", (_, more, options) => {
+    for (const make of made(more, options)) {
+      expect(make).toThrow(ConfigurationError);
+      expect(make).toThrow(/: clientIp: expected "socket" or .*: policy two .*; found nothing \(ERR_CLIENT_IP, \S+\)$/);
     }
-    expect((await ask(wrapped(), { Authorization: "Bearer ann" })).status).toBe(200);
   });
+
+  it.each<[what: string, more: object, options?: object]>([
+    ["all together", { key: "global" }],
+    ["by what each request has", { key: ["header:x-key", "host+region"] }],
+    ["by what the program says", { key: "ip" }, { key: () => "ann" }],
+  ])("a policy that counts clients %s is not", (_, more, options) => {
+    for (const make of made(more, options)) expect(make).not.toThrow();
+  });
+
+  it("nothing is refused on Workers", () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    for (const make of made({})) expect(make).not.toThrow();
+  });
+
+  it("a limiter that a function of env makes is refused when that is called", async () => {
+    const wrapped = withRateLimit(
+      () => new Response("ok"),
+      () => limited({}),
+    );
+    const asked = async () => await wrapped.fetch(new Request("https://app.example/"), {}, { waitUntil() {} });
+    await expect(asked()).rejects.toThrow(/withRateLimit: clientIp: .*ERR_CLIENT_IP/);
+  });
+});
+
+it("a limiter that counts connections says once that requests come through a proxy", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const limiter = ofPolicies([{ name: "a", key: "ip", limits: [{ limit: 9, window: "1h" }] }]);
+  const apps = [1, 2].map(() => new Hono().use(rateLimit(limiter, { clientIp: "socket" })));
+  const env = { incoming: { httpVersion: "1.1", socket: { remoteAddress: "10.0.0.1" } } };
+  for (const app of apps) await app.request("/", {}, env);
+  expect(warned).not.toHaveBeenCalled();
+  for (const app of [...apps, ...apps]) await app.request("/", { headers: { [FORWARDED]: "192.0.2.1" } }, env);
+  expect(warned.mock.calls.map(([line]) => JSON.parse(line) as unknown)).toEqual([
+    {
+      event: "note",
+      note: expect.stringMatching(/^a request has come with X-Forwarded-For, and clientIp is "socket"/),
+    },
+  ]);
 });
 
 it.each<[unknown, string]>([

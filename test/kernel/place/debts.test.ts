@@ -44,6 +44,7 @@ function createDebts() {
     timing: { nowMs: () => nowMs, sleep: async () => {} },
     random: () => 0,
     wraps: [],
+    ending: { calls: 0, isClosed: false },
     trustedMs: () => 0,
     reportBug: () => expect.unreachable(),
   });

@@ -57,7 +57,7 @@ it("a middleware writes what check warns of when it is made, once for each limit
   const limiterBy = (key: string) =>
     createLimiter({ policies: [{ name: "api", key, limits: [{ limit: 2, window: "1h" }] }], store: memoryStore() });
   const [chosen, address] = [limiterBy("header:x-user"), limiterBy("ip")];
-  for (const limiter of [chosen, chosen, address]) withRateLimit(() => new Response(), limiter);
+  for (const limiter of [chosen, chosen, address]) withRateLimit(() => new Response(), limiter, { clientIp: "socket" });
   expect(warned.mock.calls.map(([line]) => JSON.parse(line) as unknown)).toEqual([
     { event: "note", note: expect.stringContaining("counts by header:x-user, which a client can change at will") },
   ]);

@@ -3,7 +3,17 @@
 import { expect, it } from "vitest";
 import { checkBatch } from "../../../src/operate/stats/batch.ts";
 import { countAnswer } from "../../../src/operate/stats/count.ts";
-import { MAX_MINUTES, noCounts, totalsIn, totalsText } from "../../../src/operate/stats/object/counts.ts";
+import {
+  addClients,
+  addWhere,
+  listsOf,
+  MAX_MINUTES,
+  noCounts,
+  totalsIn,
+  totalsText,
+  whereOf,
+  whereOfFirst,
+} from "../../../src/operate/stats/object/counts.ts";
 import { Tally } from "../../../src/operate/stats/tally.ts";
 
 const MINUTE = 29_920_607;
@@ -71,6 +81,16 @@ it("counts 50 models by name and the others together, and every unit", () => {
   });
   expect(Object.keys(own).filter((series) => series.startsWith("settled_units"))).toHaveLength(51);
   expect(own["settled_units\tteam\tplan\tother"]).toBe(30 * 7);
+});
+
+it("the object keeps where the most refused clients were refused, of however many it hears", () => {
+  const { top, where } = noCounts(0);
+  for (let i = 0; i < 10_000; i++) {
+    addClients(top, { api: [[`c${i}`, i === 7_000 ? 9 : 1, 0]] });
+    addWhere(where, { [whereOf("api", `c${i}`)]: [[whereOf("/v1", "DE"), 1, 0]] }, top);
+    expect(where.size).toBeLessThanOrEqual(2_000);
+  }
+  expect(whereOfFirst(listsOf(top), where)).toMatchObject({ "api\tc7000": [["/v1\tDE", 1, 0]] });
 });
 
 it("a model that has not answered for 30 days makes room for others in the object", () => {

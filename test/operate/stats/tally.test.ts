@@ -20,10 +20,13 @@ it("names series by metric and labels, also if two labels are the same word", ()
   tally.add(["decisions", "live", "eu", "admitted", "live"], 2);
   tally.add(["fallback", "live"], 1);
   tally.addRefusal("api", "hash");
+  tally.addWhere("api", "hash", "/v1\tDE");
+  tally.addWhere("api", "of nobody", "/v1\tDE");
   expect(tally.counts()).toEqual({
     minute: 7,
     sums: { "decisions\tlive\teu\tadmitted\tlive": 3, "fallback\tlive": 1 },
     top: { api: [["hash", 1, 0]] },
+    where: { "api\thash": [["/v1\tDE", 1, 0]] },
   });
 });
 
@@ -73,6 +76,7 @@ it("merges the oldest minutes of a day that could not be handed on, and loses no
     const tally = minutes.at(minute * MINUTE_MS);
     for (let i = 0; i < 20; i++) tally.add(["decisions", "api", `r${minute}-${i}`, "refused", "cache"], 1);
     for (let i = 0; i < 70; i++) tally.addRefusal("api", `c${minute}-${i}`);
+    for (let i = 0; i < 70; i++) tally.addWhere("api", `c${minute}-${i}`, `/${minute}-${i}\tDE`);
   }
   const taken = minutes.take();
   expect(taken.map(({ minute }) => minute)).toEqual(Array.from({ length: 10 }, (_, i) => 1_430 + i));
@@ -81,6 +85,7 @@ it("merges the oldest minutes of a day that could not be handed on, and loses no
   const refused = taken.flatMap(({ top }) => top.api!).reduce((sum, [, count]) => sum + count, 0);
   expect(refused).toBe(1_440 * 70);
   expect(taken.every(({ top }) => top.api!.length === 64)).toBe(true);
+  expect(taken.every(({ where }) => Object.keys(where!).length <= 10)).toBe(true);
 });
 
 it("keeps what was counted when the clock is set back", () => {

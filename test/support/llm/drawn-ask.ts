@@ -32,7 +32,8 @@ export function drawnAsk(next: () => number): Ask {
     format,
     stream,
     model: one(MODELS),
-    prompt: "é🙂 word ".repeat(upTo(one([3, 300]))),
+    // Without a word, what a model with free output is asked for would reserve nothing.
+    prompt: "é🙂 word ".repeat(Math.max(1, upTo(one([3, 300])))),
     ...(next() < 0.5 && { maxTokens: 1 + upTo(8_000) }),
     ...(asked && { tier: asked }),
     plan: {

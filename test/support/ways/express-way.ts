@@ -57,7 +57,7 @@ export const EXPRESS: Way = {
     const body = (req: ExpressRequest): unknown => req.body;
     const options = { ...optionsFor(setup, seenByExpress), ...(setup.readsBodies && { body }) };
     app.use(rateLimit(limiterFor(setup), { clientIp: "socket", ...options }));
-    if (setup.inner) app.use(rateLimit(limiterFor({ policies: setup.inner })));
+    if (setup.inner) app.use(rateLimit(limiterFor({ policies: setup.inner }), { clientIp: "socket" }));
     const url = await serve(app.use(handledBy(setup.handler), onError));
     return async (path = "/", init) => await fetch(url + path, { redirect: "manual", ...init });
   },

@@ -6,6 +6,9 @@ import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { createGateway } from "../../../src/gateway.ts";
 import { contextOf, DEAD_REDIS, limiterFor, optionsFor, requestTo, type Seen, type Send, type Way } from "./way.ts";
 
+/** What Cloudflare says, elsewhere too. */
+const CLIENT_IP = { header: "cf-connecting-ip" };
+
 type WorkerContext = ReturnType<typeof contextOf>;
 type Fetch = (request: Request, env: object, ctx: WorkerContext) => Response | Promise<Response>;
 const NO_REDIS = { UPSTASH_REDIS_REST_URL: "", UPSTASH_REDIS_REST_TOKEN: "" };
@@ -41,16 +44,21 @@ export const FETCH_WAYS: readonly Way[] = [
     make(setup) {
       const { handler, inner } = setup;
       const options = optionsFor(setup, seenByRequest);
-      const behind = inner ? withRateLimit(handler as never, limiterFor({ policies: inner })) : handler;
-      return sendTo(withRateLimit(behind as never, limiterFor(setup), options).fetch as never, contextOf(setup));
+      const behind = inner
+        ? withRateLimit(handler as never, limiterFor({ policies: inner }), { clientIp: CLIENT_IP })
+        : handler;
+      return sendTo(
+        withRateLimit(behind as never, limiterFor(setup), { clientIp: CLIENT_IP, ...options }).fetch as never,
+        contextOf(setup),
+      );
     },
   },
   {
     name: "headgate/hono",
     make(setup) {
       const app = new Hono();
-      app.use(rateLimit(limiterFor(setup), optionsFor(setup, seenByHono)));
-      if (setup.inner) app.use(rateLimit(limiterFor({ policies: setup.inner })));
+      app.use(rateLimit(limiterFor(setup), { clientIp: CLIENT_IP, ...optionsFor(setup, seenByHono) }));
+      if (setup.inner) app.use(rateLimit(limiterFor({ policies: setup.inner }), { clientIp: CLIENT_IP }));
       app.all("*", (c) => setup.handler(c.req.raw));
       return sendTo(app.fetch as Fetch, contextOf(setup));
     },

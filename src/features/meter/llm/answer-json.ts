@@ -7,8 +7,8 @@ import { FIELD_NAMES, FIELDS, type Stated } from "./usage.ts";
 
 /** Characters of a number: more would be no number of tokens. */
 const LONGEST_NUMBER = 24;
-/** Names of tools that are counted. */
-const MOST_TOOLS = 64;
+/** Names of tools, and of models, that are counted. */
+const MOST_NAMES = 64;
 
 /** After so many events in a row that begin in other ways, their beginnings are not kept any more. */
 const MOST_MISSES = 4;
@@ -86,6 +86,8 @@ function makeMembers(): ReadonlyMap<number, number> {
   }
   for (const object of [k.CHOICE, k.HOLDER]) define(object, k.USAGE, "usage");
   for (const object of [k.ROOT, k.RESPONSE, k.USAGE]) define(object, k.TIER, "service_tier");
+  // Gemini's: the one of Google Cloud, whose clients choose a tier by a field of the header section.
+  define(k.USAGE, k.TIER, "serviceTier trafficType");
   // Bedrock's converse.
   define(k.ROOT, k.TIERED, "serviceTier");
   define(k.TIERED, k.TIER, "type");
@@ -94,6 +96,9 @@ function makeMembers(): ReadonlyMap<number, number> {
   for (const object of [k.USAGE, k.ITERATION]) {
     define(object, k.DETAILS, "prompt_tokens_details input_tokens_details cache_creation billed_units");
   }
+  define(k.DETAILS, k.DETAILS, "cache_write_tokens_details");
+  define(k.USAGE, k.SPEED, "speed");
+  define(k.ITERATION, k.PART_MODEL, "model");
   define(k.USAGE, k.ITERATIONS, "iterations");
   define(k.USAGE, k.SPARE, "tokens");
   define(k.USAGE, k.TOOL_USE, "server_tool_use");
@@ -138,6 +143,31 @@ function keepLargest(kept: Numbers, more: Numbers): void {
   }
 }
 
+function addAll(sums: Numbers, more: Numbers): void {
+  for (const i of more.keys()) sums[i] = (sums[i] ?? 0) + (more[i] ?? 0);
+}
+
+/** Those of a model. One too many counts as the model that has answered. */
+function numbersOf(all: Map<string, Numbers>, model: string): Numbers {
+  const name = all.has(model) || all.size < MOST_NAMES ? model : "";
+  const numbers = all.get(name) ?? [];
+  all.set(name, numbers);
+  return numbers;
+}
+
+/** Google Cloud's types of traffic are `ON_DEMAND_PRIORITY` and so on. */
+function tierIn(text: string): string {
+  const [, type] = /^ON_DEMAND_(\w+)$/.exec(text) ?? [];
+  return type?.toLowerCase() ?? text;
+}
+
+function statedOf(numbers: Numbers): Stated {
+  return Object.fromEntries(FIELDS.flatMap((field, i) => (numbers[i] === undefined ? [] : [[field, numbers[i]]])));
+}
+
+/** Most answers are by one model. */
+const NO_OTHERS: readonly (readonly [model: string, Stated])[] = [];
+
 /** How Anthropic names the number of a tool's calls, and OpenAI an item that is one. */
 const REQUESTS = "_requests";
 const CALL = "_call";
@@ -150,10 +180,14 @@ export class AnswerJson {
   model = "";
   /** The service tier that was named last. Empty: none. */
   tier = "";
+  /** The speed that was named last, if it isn't the usual one. Empty: none. */
+  speed = "";
   /** The most calls of the provider's tools that were stated, by the name of the tool. */
   readonly calls = new Map<string, number>();
   /** The largest numbers that all usages have stated, in the order of `FIELDS`. */
   readonly #stated: Numbers = [];
+  /** The largest sums of the parts of a usage, by their models. Empty: the part names none. */
+  readonly #parts = new Map<string, Numbers>();
   readonly #tables: ReturnType<typeof makeTables>;
   readonly #isStream: boolean;
   // What is open, and what the next value is.
@@ -169,10 +203,11 @@ export class AnswerJson {
   #kept = "";
   // The usage that is being read: its own numbers, the sums of its parts, and those for which there are none.
   #fields: Numbers = [];
-  #sums: Numbers = [];
+  #sums = new Map<string, Numbers>();
   #spare: Numbers = [];
-  /** Those of its part that is being read. */
+  /** Those of its part that is being read, and the model of it. */
   #part: Numbers = [];
+  #partModel = "";
   /** How long the part of a cache is kept that is being read. */
   #ttl = "";
   /** The hash of the event's type, and the calls in the event and in all events that begin an item. */
@@ -203,16 +238,25 @@ export class AnswerJson {
     this.#inEvent.clear();
   }
 
-  /** The largest numbers that all usages have stated. */
+  /** The largest numbers that all usages have stated, of the model that has answered. */
   stated(): Stated {
-    return Object.fromEntries(
-      FIELDS.flatMap((field, i) => (this.#stated[i] === undefined ? [] : [[field, this.#stated[i]]])),
-    );
+    if (this.#parts.size === 0) return statedOf(this.#stated);
+    const own: Numbers = [];
+    for (const model of new Set(["", this.model])) addAll(own, this.#parts.get(model) ?? []);
+    keepLargest(own, this.#stated);
+    return statedOf(own);
+  }
+
+  /** The same of other models, by their names. */
+  others(): readonly (readonly [model: string, Stated])[] {
+    if (this.#parts.size === 0) return NO_OTHERS;
+    const others = [...this.#parts].filter(([model]) => model !== "" && model !== this.model);
+    return others.map(([model, numbers]) => [model, statedOf(numbers)] as const);
   }
 
   /** Whether it has stated a number above 0. */
   statesSome(): boolean {
-    return this.#stated.some(Boolean);
+    return this.#stated.some(Boolean) || [...this.#parts.values()].some((numbers) => numbers.some(Boolean));
   }
 
   /** Whether the bytes from here on are the beginning of the last event. */
@@ -251,11 +295,12 @@ export class AnswerJson {
   #open(kind: number): void {
     if (kind === k.USAGE) {
       this.#fields = [];
-      this.#sums = [];
+      this.#sums.clear();
       this.#spare = [];
       this.#part = this.#fields;
     } else {
       this.#part = kind === k.SPARE ? this.#spare : [];
+      this.#partModel = "";
     }
   }
 
@@ -263,15 +308,15 @@ export class AnswerJson {
   #close(kind: number, around: number): void {
     const [part, fields] = [this.#part, this.#fields];
     this.#part = fields;
-    if (kind === k.ITERATION) for (const i of part.keys()) this.#sums[i] = (this.#sums[i] ?? 0) + (part[i] ?? 0);
+    if (kind === k.ITERATION) addAll(numbersOf(this.#sums, this.#partModel), part);
     if (kind === k.WRITE) {
       const i = indexOf(this.#ttl === "1h" ? "created1h" : "created5m");
       fields[i] = (fields[i] ?? 0) + (part[indexOf("input")] ?? 0);
     }
     if (kind !== k.USAGE) return;
-    keepLargest(fields, this.#sums);
+    for (const [model, sums] of this.#sums) keepLargest(numbersOf(this.#parts, model), sums);
     for (const i of this.#spare.keys()) fields[i] ??= this.#spare[i];
-    if (fields.length === 0) return;
+    if (fields.length === 0 && this.#sums.size === 0) return;
     keepLargest(this.#stated, fields);
     this.isStated ||= around !== k.MESSAGE;
   }
@@ -303,14 +348,16 @@ export class AnswerJson {
     const text = this.#kept;
     if (want === k.MODEL) this.model ||= nameOf(text);
     else if (want === k.TTL) this.#ttl = text;
+    else if (want === k.PART_MODEL) this.#partModel = nameOf(text);
+    else if (want === k.SPEED) this.speed = text === "standard" ? "" : text;
     // "auto" is what was asked for: no answer comes from it.
-    else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
+    else if (want === k.TIER) this.tier = text === "auto" ? this.tier : tierIn(text);
     else if (text.endsWith(CALL)) {
       const isBegun = kind === k.STEP;
       if (isBegun && this.#event !== this.#tables.itemBegins) return;
       const [name, counts] = [text.slice(0, -CALL.length), isBegun ? this.#begun : this.#inEvent];
       const count = (counts.get(name) ?? 0) + 1;
-      if (count > 1 || counts.size < MOST_TOOLS) counts.set(name, count);
+      if (count > 1 || counts.size < MOST_NAMES) counts.set(name, count);
       this.#count(name, count);
     }
   }
@@ -318,7 +365,7 @@ export class AnswerJson {
   /** Notes so many calls of a tool. */
   #count(tool: string, calls: number): void {
     const before = this.calls.get(tool) ?? 0;
-    if (calls > before && (before > 0 || this.calls.size < MOST_TOOLS)) this.calls.set(tool, calls);
+    if (calls > before && (before > 0 || this.calls.size < MOST_NAMES)) this.calls.set(tool, calls);
   }
 
   /**

@@ -111,9 +111,10 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
   return (perImage) => ({ ...estimate, inputTokens: tokensOfBytes(bytes + media * perImage * BYTES_PER_TOKEN) });
 }
 
-/** Gemini's clients write it in their own way. Gemini's answers name none. */
-function tierOf({ service_tier, serviceTier = service_tier }: JsonObject): string | undefined {
-  return typeof serviceTier === "string" ? serviceTier.slice(0, LONGEST_NAME) : undefined;
+/** Gemini's clients write it in their own way, and Anthropic's ask for `speed = "fast"` beside it. */
+function tierOf({ service_tier, serviceTier = service_tier, speed }: JsonObject): string | undefined {
+  const tier = speed === "fast" ? speed : serviceTier;
+  return typeof tier === "string" ? tier.slice(0, LONGEST_NAME) : undefined;
 }
 
 /** The largest maximum that the request names, times its choices. Some providers take 0 as no maximum. */

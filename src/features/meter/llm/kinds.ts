@@ -43,7 +43,7 @@ export const REPEATED = 14;
 export const REPEATS = 15;
 /** `x_groq`, which holds usage and nothing else that counts. */
 export const HOLDER = 16;
-/** The parts of a usage that are its sum. */
+/** The parts of a usage, each of one model: those of the model that has answered are its sum. */
 export const ITERATIONS = 17;
 export const ITERATION = 18;
 /** Cohere's `tokens`, for what its `billed_units` do not state. */
@@ -57,15 +57,20 @@ export const WRITES = 22;
 export const WRITE = 23;
 /** The type of an event, of which the hash is enough: each event has one. */
 export const EVENT = 24;
-/** Strings that are kept: the model that has answered, the service tier, the type of an item, and a time. */
+/**
+ * Strings that are kept: the model that has answered, the service tier, the type of an item, a time, how fast the model
+ * works, and the model of a part.
+ */
 export const MODEL = 25;
 export const TIER = 26;
 export const TYPE = 27;
 export const TTL = 28;
+export const SPEED = 29;
+export const PART_MODEL = 30;
 /** A number of calls. From here on, values are numbers. */
-export const CALLS = 29;
+export const CALLS = 31;
 /** The first of the numbers of a usage, in the order of `FIELDS`. */
-export const FIELD = 30;
+export const FIELD = 32;
 
 /** What an object is by what is wanted there. What is not named is unknown. */
 export const OBJECTS: readonly (readonly [want: number, kind: number])[] = [

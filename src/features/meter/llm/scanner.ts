@@ -12,9 +12,17 @@
 import { isEncoded } from "../../../kernel/request/request-body.ts";
 import { AnswerJson } from "./answer-json.ts";
 import type { Estimate } from "./estimate.ts";
+import { LONGEST_NAME } from "./format.ts";
 import { createFraming, type Framing, type FramingName } from "./framing.ts";
 import { tokensOfBytes } from "./tokens.ts";
-import { statesOutput, statesZero, type Usage, usageOf } from "./usage.ts";
+import { type Stated, statesOutput, statesZero, type Usage, usageOf } from "./usage.ts";
+
+/** What the header section of an answer states: Gemini and Bedrock name the tier there, Bedrock the tokens too. */
+interface HeaderUsage {
+  readonly tier: string;
+  /** Counts if the body states none. Absent: it states none. */
+  readonly stated?: Stated;
+}
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
 export class AnswerScanner {
@@ -22,12 +30,14 @@ export class AnswerScanner {
   readonly isStream: boolean;
   readonly framing: FramingName;
   readonly #estimated: number;
+  readonly #header: HeaderUsage;
   readonly #json: AnswerJson;
   readonly #reader: Framing;
   #isEnded = false;
 
-  constructor(framing: FramingName, { inputTokens }: Pick<Estimate, "inputTokens">) {
+  constructor(framing: FramingName, { inputTokens }: Pick<Estimate, "inputTokens">, header: HeaderUsage) {
     this.framing = framing;
+    this.#header = header;
     this.isStream = framing !== "json";
     this.#estimated = inputTokens;
     this.#json = new AnswerJson(framing === "events" || framing === "lines");
@@ -77,18 +87,30 @@ export class AnswerScanner {
   }
 
   #usage(streamed: number): Usage {
-    const { tier, calls } = this.#json;
-    const usage = usageOf(this.#json.stated(), this.#estimated, streamed);
-    const called = calls.size > 0 ? { ...usage, calls: Object.fromEntries(calls) } : usage;
-    return tier === "" ? called : { ...called, tier };
+    const { calls, speed } = this.#json;
+    const tier = speed || this.#json.tier || this.#header.tier;
+    const usage: { -readonly [name in keyof Usage]: Usage[name] } = usageOf(this.#stated(), this.#estimated, streamed);
+    const others = this.#json.others().map(([model, stated]) => ({ model, usage: usageOf(stated, 0, 0) }));
+    if (calls.size > 0) usage.calls = Object.fromEntries(calls);
+    if (others.length > 0) usage.others = others;
+    if (tier !== "") usage.tier = tier;
+    return usage;
+  }
+
+  #stated(): Stated {
+    const { stated } = this.#header;
+    return stated && !this.#json.statesSome() ? stated : this.#json.stated();
   }
 
   /** Whether the output is told, as a number or as text. The text of a JSON answer counts when it has ended. */
   isOutputKnown(): boolean {
     const { isStated, textBytes } = this.#json;
     if (this.#reader.isBroken) return false;
-    if (textBytes === 0) return this.#hasUsage() && statesOutput(this.#json.stated());
-    return isStated || this.isStream || this.#isEnded;
+    // Bedrock states the input of embeddings, which have no output.
+    const { stated } = this.#header;
+    const isEmbedding = stated && stated.output === undefined && this.#isEnded;
+    if (textBytes === 0) return this.#hasUsage() && (isEmbedding || statesOutput(this.#stated()));
+    return isStated || this.isStream || this.#isEnded || stated?.output !== undefined;
   }
 
   /** Whether it states that there was no input, or no output although it has text. */
@@ -103,8 +125,28 @@ export class AnswerScanner {
   }
 
   #hasUsage(): boolean {
-    return this.#json.isStated && this.#json.statesSome();
+    return this.#header.stated !== undefined || (this.#json.isStated && this.#json.statesSome());
   }
+}
+
+/** By the numbers of a usage. Their names go on behind `x-amzn-bedrock-`. Bedrock's input is without caches. */
+const COUNTS = [
+  ["input", "input-token-count"],
+  ["output", "output-token-count"],
+  ["read", "cache-read-input-token-count"],
+  ["created", "cache-write-input-token-count"],
+] as const;
+
+function headerUsage(headers: Headers): HeaderUsage {
+  const named = headers.get("x-gemini-service-tier") ?? headers.get("x-amzn-bedrock-service-tier") ?? "";
+  const tier = named.toLowerCase().slice(0, LONGEST_NAME);
+  // Most answers have none of them.
+  if (!/^\d{1,15}$/.test(headers.get("x-amzn-bedrock-input-token-count") ?? "")) return { tier };
+  const counts = COUNTS.flatMap(([field, name]) => {
+    const count = headers.get(`x-amzn-bedrock-${name}`);
+    return count && /^\d{1,15}$/.test(count) ? [[field, Number(count)]] : [];
+  });
+  return { tier, stated: Object.fromEntries(counts) };
 }
 
 /** By the type of the answer. */
@@ -125,5 +167,7 @@ export function createAnswerScanner(
 ): AnswerScanner | undefined {
   const type = (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim();
   const framing = FRAMINGS.find(([form]) => form.test(type))?.[1];
-  return framing === undefined || isEncoded(headers) ? undefined : new AnswerScanner(framing, estimate);
+  return framing === undefined || isEncoded(headers)
+    ? undefined
+    : new AnswerScanner(framing, estimate, headerUsage(headers));
 }

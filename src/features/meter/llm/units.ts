@@ -61,27 +61,33 @@ type AskedTier = Pick<Estimate, "tier" | "isUnread">;
 
 function unitsAt(meter: Pricing, model: string | undefined, usage: Usage, asked: AskedTier): number {
   if (meter.unit === "tokens") return tokensIn(usage, meter.weights);
-  const price = priceOf(meter.prices ?? {}, model);
-  if (!price) throw new TypeError("expected a default price");
-  return dollarUnits(price, usage, asked);
+  return dollarUnits(meter, priceFor(meter, model), usage, asked);
 }
 
-function dollarUnits(price: Price, usage: Usage, { tier, isUnread }: AskedTier): number {
+function priceFor({ prices = {} }: Pricing, model: string | undefined): Price {
+  const price = priceOf(prices, model);
+  if (!price) throw new TypeError("expected a default price");
+  return price;
+}
+
+/** What other models have used costs their own price. The tier is that of the model that has answered. */
+function dollarUnits(meter: Pricing, price: Price, usage: Usage, { tier, isUnread }: AskedTier): number {
   // A body that nobody could read may ask for any of them.
-  const others = isUnread ? Object.keys(price.tier ?? {}) : [];
-  const cost = Math.max(...[tier, ...others].map((asked) => costOf(price, usage, asked)));
+  const tiers = isUnread ? Object.keys(price.tier ?? {}) : [];
+  let cost = Math.max(...[tier, ...tiers].map((asked) => costOf(price, usage, asked)));
+  for (const other of usage.others ?? []) cost += costOf(priceFor(meter, other.model), other.usage, undefined);
   return Math.min(MAX_UNITS, Math.ceil(cost / UNIT));
 }
 
 function tokensIn(usage: Usage, { input = 1, cachedInput = 1, cacheWrite = 1, output = 1 }: Weights = {}): number {
-  const { read, written, written1h, other } = splitInput(usage);
   // Weights have tenths.
   const tenths = (tokens: number, weight: number) => tokens * Math.round(weight * 10);
-  const sum =
-    tenths(other, input) +
-    tenths(read, cachedInput) +
-    tenths(written + written1h, cacheWrite) +
-    tenths(whole(usage.outputTokens), output);
+  let sum = 0;
+  for (const one of [usage, ...(usage.others ?? []).map((other) => other.usage)]) {
+    const { read, written, written1h, other } = splitInput(one);
+    sum += tenths(other, input) + tenths(read, cachedInput) + tenths(written + written1h, cacheWrite);
+    sum += tenths(whole(one.outputTokens), output);
+  }
   return Math.min(MAX_UNITS, Math.ceil(sum / 10));
 }
 
@@ -90,7 +96,7 @@ export function estimatedUnits(meter: Pricing, asked: Estimate, usage: Usage): n
   const { model, isUnread } = asked;
   const units = unitsAt(meter, model, usage, asked);
   if (!isUnread || model !== undefined || meter.unit === "tokens") return units;
-  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => dollarUnits(price, usage, asked)));
+  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => dollarUnits(meter, price, usage, asked)));
 }
 
 /**

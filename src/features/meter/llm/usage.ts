@@ -8,14 +8,16 @@ export interface Usage {
   readonly cachedInputTokens: number;
   /** Input tokens that the provider has written to its cache, and keeps for minutes. Absent: 0. */
   readonly cacheWriteTokens?: number;
-  /** The same, kept for an hour. Absent: 0. */
+  /** The same, kept for an hour or longer. Absent: 0. */
   readonly cacheWrite1hTokens?: number;
   /** Output tokens, with those of reasoning that is not shown. */
   readonly outputTokens: number;
-  /** The service tier that has answered. Absent: the answer names none. */
+  /** The service tier that has answered, or `fast` if Anthropic names that speed. Absent: the answer names none. */
   readonly tier?: string;
   /** How often the provider's own tools were called, by their names. Absent: never. */
   readonly calls?: Readonly<Record<string, number>>;
+  /** What other models have used for this answer, as advisors. The numbers above are without it. Absent: nothing. */
+  readonly others?: readonly { readonly model: string; readonly usage: Usage }[];
 }
 
 /** Numbers of a `usage` object, and of other objects that state usage. Each has one name or more. */
@@ -32,6 +34,8 @@ export const FIELD_NAMES = {
   read: "cache_read_input_tokens cacheReadInputTokens cacheReadInputTokenCount",
   // OpenAI, beside `cached_tokens`: part of the input.
   written: "cache_write_tokens",
+  // OpenAI, in `cache_write_tokens_details`: part of `cache_write_tokens`.
+  written12h: "ttl_12h_tokens",
   // Anthropic, in `cache_creation`: part of `cache_creation_input_tokens`.
   created5m: "ephemeral_5m_input_tokens",
   created1h: "ephemeral_1h_input_tokens",
@@ -67,17 +71,20 @@ export function statesZero({ prompt, input = prompt, output, created, read }: St
  */
 export function usageOf(stated: Stated, estimated: number, streamed: number): Usage {
   const { prompt = 0, input = 0, total = 0, output = 0, created = 0, read = 0, found = 0, thoughts = 0 } = stated;
-  const { created5m = 0, created1h = 0, cached = 0, written = 0 } = stated;
+  const { created5m = 0, created1h = 0, cached = 0, written = 0, written12h = 0 } = stated;
   const added = Math.max(created, created5m + created1h);
+  const long = created1h + written12h;
+  // Before 2024-12, LiteLLM has stated Claude's prompts without what a cache had or got.
+  const whole = prompt < added + read ? prompt + added + read : prompt;
   // Embeddings of some providers tell only the sum.
-  const all = Math.max(prompt && prompt + found, input + added + read) || Math.max(0, total - output - thoughts);
+  const all = Math.max(prompt && whole + found, input + added + read) || Math.max(0, total - output - thoughts);
   // Thoughts may be streamed as text before any answer is counted.
   const answered = output ? output + thoughts : Math.max(streamed, thoughts);
   return {
     inputTokens: all || estimated,
     cachedInputTokens: Math.max(cached, read),
-    cacheWriteTokens: Math.max(added, written) - created1h,
-    cacheWrite1hTokens: created1h,
+    cacheWriteTokens: Math.max(added, written, long) - long,
+    cacheWrite1hTokens: long,
     outputTokens: Math.max(answered, total && all && total - all),
   };
 }

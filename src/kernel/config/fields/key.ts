@@ -29,6 +29,12 @@ export function sourceBut(...others: readonly string[]) {
   } as const satisfies Field;
 }
 
+function functionInstead(value: unknown): string | undefined {
+  return typeof value === "function"
+    ? 'a source such as "ip" or "header:x-user"; a function that names the client is the option key of withRateLimit and rateLimit, for example rateLimit(limiter, { key: (request) => … })'
+    : undefined;
+}
+
 /** @param added the sources that features read. */
 export function keyBy(added: readonly KeySource[]) {
   const sources = ALL.filter((source) => !isAdded(source) || added.includes(source));
@@ -40,6 +46,7 @@ export function keyBy(added: readonly KeySource[]) {
           is: "text",
           form: new RegExp(`^${patternOf(sources)}(?:\\+${patternOf(sources)})*$`),
           forms: formsOf(sources),
+          meant: functionInstead,
         },
         default: ["ip"],
         expected: `a list of ${formsOf(sources).join(", ")}, or several joined by +`,

@@ -27,10 +27,11 @@ interface CallOptions {
  * @throws {StoreError} and no other error: what the isolate notes beside a call cannot fail it.
  */
 export async function callStore(place: Place, request: TakeRequest, options: CallOptions = {}): Promise<TakeReply> {
-  const { store, memory, timing, listener, onReply } = place;
+  const { store, memory, timing, listener, onReply, ending } = place;
   const { background, budgetMs, needed, call = ++memory.last, isTelling = false } = options;
   const sentAtMs = timing.nowMs();
   let mayComeLate = false;
+  ending.calls++;
   attempt(place, () => beginCall(memory, request, call, sentAtMs, needed));
   try {
     const asked = isTelling ? beyondBreaker(store) : store;
@@ -57,6 +58,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     keepAlive(answer, background);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, call });
   } finally {
+    ending.calls--;
     attempt(place, () => endCall(memory, request, call, mayComeLate));
   }
 }

@@ -5,6 +5,7 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import { Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { keepingAlive } from "../../sleep.ts";
 import type { StoreFailure } from "../../store/failure.ts";
 import { wasReset } from "../calls.ts";
 import { keysWith, makeCalls, renewal } from "../changes.ts";
@@ -136,7 +137,7 @@ function begin(
       const settled = makeCalls(changes, false, settleRequest);
       keepAlive(settled, background);
       // The own counts have their units back. Another attempt does not wait for what the store may answer late.
-      if (!isUndo) await settled;
+      if (!isUndo) await keepingAlive(settled);
     },
 
     async renew(charges, call) {

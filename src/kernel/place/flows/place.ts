@@ -2,7 +2,7 @@
 
 import type { Source } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
-import type { TakeReply, TakeRequest } from "../../core/take.ts";
+import type { Receipt, TakeReply, TakeRequest } from "../../core/take.ts";
 import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
@@ -34,6 +34,8 @@ export interface Place {
   readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
+  /** How many calls wait for their answer, and whether the program ends: then the store makes every admission. */
+  readonly ending: { calls: number; isClosed: boolean };
   /** How the isolate may answer in its stead. */
   readonly wraps: readonly Wrap[];
 }
@@ -65,6 +67,8 @@ export interface Wrap {
   learn?(place: Place, heard: HeardCall): void;
   /** The counts of these keys are being forgotten. */
   reset?(place: Place, keys: readonly string[]): void;
+  /** Hands over what the isolate holds of the store beyond its requests, to be given back: the program ends. */
+  handOver?(place: Place): Receipt[];
   /** A request goes to the store, and this background may do more after its answer. */
   beside?(place: Place, background: Background, now: Now): void;
 }

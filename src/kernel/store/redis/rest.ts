@@ -1,6 +1,7 @@
 /** One Redis over Upstash's REST protocol: each command is one `POST` of a JSON array. */
 
-import { withinBudget } from "../../time-budget.ts";
+import { inBackground } from "../../sleep.ts";
+import { OutOfTime, withinBudget } from "../../time-budget.ts";
 import { type Commands, firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
 
 type Command = readonly (string | number)[];
@@ -37,11 +38,42 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
         const redis = commandsBy((...command) => send(command, requests.signal));
         return await withinBudget(work(redis), { budgetMs, timeoutMs, abort: () => requests.abort() });
       } catch (error) {
+        if (error instanceof OutOfTime) giveUpAtEnd(requests, error.late.answer);
         throw redisErrorOf(error, replyOf, codeOf);
       }
     },
     replyOf,
   };
+}
+
+/** Requests whose answers are only learned from. */
+const late = new Set<AbortController>();
+/** How often to look whether they alone keep the process alive, in ms. */
+const LOOK_EVERY_MS = 50;
+let looking: ReturnType<typeof setInterval> | undefined;
+
+/**
+ * On Node a request keeps its process alive, and cannot be told not to. One that no caller waits for any more is given
+ * up when nothing else does. What may be a pipe to the program itself is not counted: at worst, an answer is not heard.
+ */
+function giveUpAtEnd(requests: AbortController, answer: Promise<unknown>): void {
+  const { process } = globalThis as { readonly process?: { getActiveResourcesInfo?(): readonly string[] } };
+  if (typeof process?.getActiveResourcesInfo !== "function") return;
+  late.add(requests);
+  looking ??= inBackground(
+    setInterval(() => {
+      const others = process.getActiveResourcesInfo!().filter((name) => !/^(Pipe|TTY)Wrap$/.test(name));
+      const isAlone = others.every((name) => name === "TCPSocketWrap") && others.length <= late.size;
+      // Where the platform does not say what is open, nothing is known.
+      if (isAlone && others.length > 0) for (const one of late) one.abort();
+    }, LOOK_EVERY_MS),
+  );
+  answer.then(() => {
+    late.delete(requests);
+    if (late.size > 0 || looking === undefined) return;
+    clearInterval(looking);
+    looking = undefined;
+  });
 }
 
 function commandsBy(send: (...command: Command) => Promise<unknown>): Commands {

@@ -1,7 +1,7 @@
 /**
- * What a row counts: sums by minute and series, the clients with most refusals, and the isolates that were heard; and
- * the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as absent, an entry or a whole
- * text: one damaged row must not end all metrics.
+ * What a row counts: sums by minute and series, the clients with most refusals and where they were refused, and the
+ * isolates that were heard; and the texts of its columns (docs/storage-schema.md). What is damaged in a text counts as
+ * absent, an entry or a whole text: one damaged row must not end all metrics.
  */
 
 import { isTable } from "../../../kernel/config/bindings.ts";
@@ -30,6 +30,11 @@ const MAX_ISOLATES = 5_000;
 export const MAX_CLIENTS = 64;
 /** Clients of a policy while lists are merged: to sort them after each list would take seconds for a day. */
 const MAX_MERGED = 512;
+/** Of so many of them, and so many routes and countries of each, a row also keeps where they were refused. */
+export const MAX_WHERE_CLIENTS = 10;
+export const MAX_WHERE = 5;
+/** So many clients may have such lists while lists are merged. */
+const MAX_MERGED_WHERE = 2_000;
 /** Policies whose clients are kept in one row. */
 const MAX_POLICIES = 100;
 
@@ -44,6 +49,11 @@ export type Lists = Readonly<Record<string, readonly TopEntry[]>>;
 /** For each policy at most `MAX_MERGED` entries by the client's key. */
 export type Top = Map<string, Map<string, TopEntry>>;
 
+/** A policy and a client of it, or a route and a country. */
+export function whereOf(first: string, second: string): string {
+  return `${first}\t${second}`;
+}
+
 /** The row of the minute, or of the hour, in which its batches arrived. */
 export interface StoredCounts {
   /** Minutes since the epoch. An hour is named by its first minute. */
@@ -51,6 +61,8 @@ export interface StoredCounts {
   /** By the minute, or hour, in which it happened: `arrived`, or earlier if the batch was late. */
   readonly sums: Map<number, Sums>;
   readonly top: Top;
+  /** By policy and client (`whereOf`), in place of clients the routes and countries (`whereOf`) of their refusals. */
+  readonly where: Top;
   /** The number of the last batch by isolate, the isolate that was heard last at the end. */
   readonly isolates: Map<string, number>;
 }
@@ -59,7 +71,7 @@ export interface StoredCounts {
 export type CountsText = Readonly<Record<"sums" | "top" | "isolates", string>>;
 
 export function noCounts(arrived: number, isolates = new Map<string, number>()): StoredCounts {
-  return { arrived, sums: new Map(), top: new Map(), isolates };
+  return { arrived, sums: new Map(), top: new Map(), where: new Map(), isolates };
 }
 
 /** Late counts of many minutes would make a row too large: beyond `MAX_SERIES`, they count in the minute of arrival. */
@@ -75,23 +87,43 @@ export function addSum({ arrived, sums }: StoredCounts, at: number, series: stri
 export function addCounts(into: StoredCounts, from: CountsText, atOf: (minute: number) => number): void {
   for (const [minute, series, sum] of sumsIn(from.sums)) addSum(into, atOf(minute), series, sum);
   addClients(into.top, clientsIn(from.top));
+  addWhere(into.where, whereIn(from.top), into.top);
 }
 
 export function addTo(sums: Sums, series: string, sum: number): void {
   sums.set(series, (sums.get(series) ?? 0) + sum);
 }
 
-export function addClients(top: Top, lists: Lists): void {
+/** @param maxLists further lists are left out. */
+export function addClients(top: Top, lists: Lists, maxLists = MAX_POLICIES): void {
   for (const [policy, entries] of Object.entries(lists)) {
     const clients = top.get(policy) ?? new Map<string, TopEntry>();
-    if (clients.size === 0 && top.size >= MAX_POLICIES) continue;
+    if (clients.size === 0 && top.size >= maxLists) continue;
     for (const [key, refused, excess] of entries) {
       const [, refusedBefore, excessBefore] = clients.get(key) ?? [key, 0, 0];
       clients.set(key, [key, refusedBefore + refused, excessBefore + excess]);
     }
     const isTooMany = clients.size > MAX_MERGED;
-    top.set(policy, isTooMany ? new Map(mostOf(clients).map((entry) => [entry[0], entry])) : clients);
+    top.set(policy, isTooMany ? new Map(mostOf(clients, MAX_CLIENTS).map((entry) => [entry[0], entry])) : clients);
   }
+}
+
+/** From `MAX_MERGED_WHERE` lists on, only those of the first clients of `top` stay. */
+export function addWhere(where: Top, lists: Lists, top: Top): void {
+  addClients(where, lists, Number.POSITIVE_INFINITY);
+  if (where.size <= MAX_MERGED_WHERE) return;
+  const first = whereOfFirst(listsOf(top), where);
+  where.clear();
+  addClients(where, first, Number.POSITIVE_INFINITY);
+}
+
+/** Where the first clients of these lists were refused. */
+export function whereOfFirst(lists: Lists, where: Top): Lists {
+  const first = Object.entries(lists).flatMap(([policy, entries]) =>
+    entries.slice(0, MAX_WHERE_CLIENTS).map(([key]) => whereOf(policy, key)),
+  );
+  const found = first.filter((client) => where.has(client));
+  return Object.fromEntries(found.map((client) => [client, mostOf(where.get(client)!, MAX_WHERE)]));
 }
 
 /** The refusals that are certainly the client's. */
@@ -101,11 +133,11 @@ export function certain([, refused, excess]: TopEntry): number {
 
 /** For each policy at most `MAX_CLIENTS`, the most certain first. */
 export function listsOf(top: Top): Lists {
-  return Object.fromEntries([...top].map(([policy, clients]) => [policy, mostOf(clients)]));
+  return Object.fromEntries([...top].map(([policy, clients]) => [policy, mostOf(clients, MAX_CLIENTS)]));
 }
 
-function mostOf(clients: ReadonlyMap<string, TopEntry>): TopEntry[] {
-  return [...clients.values()].sort((a, b) => certain(b) - certain(a) || b[1] - a[1]).slice(0, MAX_CLIENTS);
+function mostOf(clients: ReadonlyMap<string, TopEntry>, most: number): TopEntry[] {
+  return [...clients.values()].sort((a, b) => certain(b) - certain(a) || b[1] - a[1]).slice(0, most);
 }
 
 export function remember(isolates: StoredCounts["isolates"], isolate: string, number: number): void {
@@ -116,11 +148,15 @@ export function remember(isolates: StoredCounts["isolates"], isolate: string, nu
   isolates.delete(first!);
 }
 
-export function textOf({ sums, top, isolates }: StoredCounts): CountsText {
+/** The name of these lists in the column `top`: no policy has it, and older versions find no list there. */
+const WHERE = "";
+
+export function textOf({ sums, top, where, isolates }: StoredCounts): CountsText {
+  const lists = listsOf(top);
   const byMinute = [...sums].map(([minute, sums]) => [minute, Object.fromEntries(sums)]);
   return {
     sums: JSON.stringify(Object.fromEntries(byMinute)),
-    top: JSON.stringify(listsOf(top)),
+    top: JSON.stringify({ ...lists, [WHERE]: whereOfFirst(lists, where) }),
     isolates: JSON.stringify([...isolates]),
   };
 }
@@ -155,9 +191,18 @@ export function sumsIn(text: unknown): (readonly [minute: number, series: string
 }
 
 export function clientsIn(text: unknown): Lists {
+  const { [WHERE]: _, ...lists } = tableIn(text);
+  return listsIn(lists);
+}
+
+export function whereIn(text: unknown): Lists {
+  return listsIn(tableIn(text)[WHERE]);
+}
+
+function listsIn(table: unknown): Lists {
   const isEntry = (one: unknown): one is TopEntry => isTuple(one, 3);
-  const lists = Object.entries(tableIn(text)).map(([policy, list]) => [policy, listOf(list, isEntry)]);
-  return Object.fromEntries(lists);
+  const all = Object.entries(isTable(table) ? table : {});
+  return Object.fromEntries(all.map(([name, list]) => [name, listOf(list, isEntry)]));
 }
 
 export function isolatesIn(text: unknown): StoredCounts["isolates"] {

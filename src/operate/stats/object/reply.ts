@@ -3,7 +3,7 @@
 import type { Rejected } from "../../../kernel/store/rejected.ts";
 import type { WarningBatch } from "../../alerts/batch.ts";
 import type { Batch } from "../batch.ts";
-import { type CountsText, certain, HOUR, type Lists, sumsIn } from "./counts.ts";
+import { type CountsText, certain, HOUR, type Lists, sumsIn, whereOf } from "./counts.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {
@@ -27,6 +27,8 @@ export interface Timeline {
 export interface Recent {
   readonly timeline: Timeline;
   readonly top: Lists;
+  /** Where the first of them were refused. Absent: the object is of an older version. */
+  readonly where?: Lists;
   /** Isolates that have stopped calling a place, by place. */
   readonly open: ReadonlyMap<string, number>;
   /** When the last batch arrived, ms since the epoch. */
@@ -53,7 +55,7 @@ export interface StoreCalls extends Point<"place" | "outcome"> {
   readonly sum: number;
 }
 
-export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number) {
+export function replyOf({ timeline, top, where = {}, open, heardAtMs }: Recent, flushMs: number) {
   const { from, step, series } = timeline;
   const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
   for (const [name, sums] of series) {
@@ -87,12 +89,14 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
     /** Units when answers were settled under a meter, and their tokens. */
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
+    /** Of the origin: `2xx` and so on; `none`. */
+    responses: points("origin_responses", "status"),
     near: points("near_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
     leases: points("lease_units", "policy", "event"),
     /** By policy, the most refused first. */
-    top: Object.fromEntries(Object.entries(top).map(([policy, entries]) => [policy, clientsOf(entries)])),
+    top: Object.fromEntries(Object.entries(top).map(([policy, list]) => [policy, clientsOf(policy, list, where)])),
     /** The isolates that have stopped calling a place. */
     open: [...open].map(([place, isolates]) => ({ place, isolates })),
     /** When the last batch arrived. */
@@ -105,8 +109,18 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
 }
 
 /** A client whose refusals may all be another's is not named. */
-function clientsOf(entries: Recent["top"][string]) {
-  return entries.map((entry) => ({ key: entry[0], refused: certain(entry) })).filter(({ refused }) => refused > 0);
+function clientsOf(policy: string, entries: Lists[string], where: Lists) {
+  return entries
+    .map((entry) => ({ key: entry[0], refused: certain(entry), where: placesOf(where[whereOf(policy, entry[0])]) }))
+    .filter(({ refused }) => refused > 0);
+}
+
+function placesOf(entries: Lists[string] = []) {
+  const places = entries.map((entry) => {
+    const [route = "", country = ""] = entry[0].split("\t");
+    return { route, country, refused: certain(entry) };
+  });
+  return places.filter(({ refused }) => refused > 0);
 }
 
 /** Writing an instant takes longer than the rest of a point: each instant is written once. */

@@ -7,6 +7,7 @@ import {
   addClients,
   addSum,
   addTo,
+  addWhere,
   type CountsText,
   countsIn,
   DAY,
@@ -90,7 +91,7 @@ export class StatsState {
   add({ isolate, number, minutes }: Batch, nowMs: number): StoredCounts {
     const arrived = this.minuteAt(nowMs);
     const counts = this.#newest?.arrived === arrived ? this.#newest : noCounts(arrived);
-    for (const { minute, sums, top } of minutes) {
+    for (const { minute, sums, top, where = {} } of minutes) {
       // An isolate's clock may be wrong, and a batch may be late.
       const at = Math.min(Math.max(minute, arrived - DAY), arrived);
       for (const [series, sum] of Object.entries(sums)) {
@@ -99,6 +100,7 @@ export class StatsState {
         addTo(this.totals, name, sum);
       }
       addClients(counts.top, top);
+      addWhere(counts.where, where, counts.top);
     }
     remember(this.isolates, isolate, number);
     remember(counts.isolates, isolate, number);

@@ -9,7 +9,7 @@ import { orRejected, type Rejected } from "../../../kernel/store/rejected.ts";
 import type { WarningBatch } from "../../alerts/batch.ts";
 import { Alerts } from "../../alerts/queue.ts";
 import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
-import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
+import { addClients, addWhere, clientsIn, DAY, HOUR, listsOf, type Top, whereIn, whereOfFirst } from "./counts.ts";
 import { hourOf, type Recent, type StatsObject, shortened, type Totals, timelineOf } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
 import type { StatsState } from "./state.ts";
@@ -101,7 +101,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
         : timelineOf(hourOf(from), now, HOUR, this.#rows.hoursFrom(hourOf(from)));
     return {
       timeline: shortened(timeline),
-      top: this.#topSince(from, minutes),
+      ...this.#topSince(from, minutes),
       open: this.#rows.openByPlace(nowMs),
       heardAtMs: state.heardAtMs,
     };
@@ -144,11 +144,15 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   }
 
   /** For more than an hour, whole hours are read: the minutes of a day hold 60 times as many clients. */
-  #topSince(from: number, minutes: number): Lists {
-    const top: Top = new Map();
+  #topSince(from: number, minutes: number): Pick<Recent, "top" | "where"> {
+    const [top, where]: [Top, Top] = [new Map(), new Map()];
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
-    for (const row of rows) addClients(top, clientsIn(row.top));
-    return listsOf(top);
+    for (const row of rows) {
+      addClients(top, clientsIn(row.top));
+      addWhere(where, whereIn(row.top), top);
+    }
+    const lists = listsOf(top);
+    return { top: lists, where: whereOfFirst(lists, where) };
   }
 
   async #wakeBy(atMs: number): Promise<void> {

@@ -7,19 +7,32 @@ import type { Price } from "../../../../src/kernel/core/policy.ts";
 export interface Answer {
   readonly name: string;
   readonly format: NonNullable<Estimate["format"]>;
+  /** The service tier that the request asks for. */
+  readonly tier: string | undefined;
   readonly price: Price;
   /** Micro-dollars: tokens times dollars per million. */
   readonly micros: number;
   /** Of 10 micro-dollars, rounded up. */
   readonly units: number;
-  readonly type: string;
+  readonly headers: Headers;
   readonly body: Uint8Array;
 }
+
+/** Of what another model does for an answer. */
+export const OPUS: Price = { input: 5, output: 25 };
 
 const call = { web_search: 0.01, web_fetch: 0.001 };
 const PRICES: Readonly<Record<string, Price>> = {
   gpt: { input: 1.25, cachedInput: 0.125, output: 10, tier: { priority: 1.75, flex: 0.5 }, call },
-  claude: { input: 3, cachedInput: 0.3, cacheWrite: 3.75, cacheWrite1h: 6, output: 15, tier: { priority: 1.75 }, call },
+  claude: {
+    input: 3,
+    cachedInput: 0.3,
+    cacheWrite: 3.75,
+    cacheWrite1h: 6,
+    output: 15,
+    tier: { priority: 1.75, fast: 2 },
+    call,
+  },
   llama: { input: 0.59, cachedInput: 0.07, output: 0.79 },
   command: { input: 2.5, output: 10 },
 };
@@ -56,7 +69,8 @@ export const FORMS: Readonly<Record<string, readonly [type: string, bytesOf: (li
 
 /**
  * Looked up on 2026-11-29; a file of a repository stands with the date of the version that was read. In each: its name,
- * format, form and price; the source; what it costs. Its lines are those of its form, and go on behind a space.
+ * format, form and price, a tier that was asked for, and fields of its header section; the source; what it costs. Its
+ * lines are those of its form, and go on behind a space.
  */
 const TEXT = `
 == OpenAI chat | openai-chat json gpt
@@ -79,6 +93,12 @@ github.com/openai/openai-node src/resources/responses/responses.ts (2026-08-21)
  {"type":"message","content":[{"type":"output_text","text":"Hello"}]}],"service_tier":"flex",
  "usage":{"input_tokens":9000,"input_tokens_details":{"cached_tokens":5000,"cache_write_tokens":1000},
  "output_tokens":700,"output_tokens_details":{"reasoning_tokens":512},"total_tokens":9700}}
+== OpenAI responses, kept in a cache for 12 hours | openai-responses json gpt
+github.com/openai/openai-node src/resources/responses/responses.ts (7.57.0)
+13312.5 micro-dollars, 1332 units: 3000 × 1.25 + 5000 × 0.125 + 600 × 1.5625 + 400 × 2.5 + 700 × 10
+{"object":"response","model":"gpt-5.6","output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}],
+ "usage":{"input_tokens":9000,"input_tokens_details":{"cached_tokens":5000,"cache_write_tokens":1000,
+ "cache_write_tokens_details":{"ttl_12h_tokens":400,"ttl_30m_tokens":600}},"output_tokens":700,"total_tokens":9700}}
 == OpenAI responses, stream | openai-responses named gpt
 platform.openai.com/docs/api-reference/responses-streaming
 10930 micro-dollars, 1093 units: 328 × 1.25 + 52 × 10 + 10000
@@ -122,6 +142,28 @@ platform.claude.com/docs/en/build-with-claude/compaction-threshold
  {"type":"compaction","input_tokens":180000,"output_tokens":3500,"cache_creation":null},
  {"type":"message","input_tokens":23000,"output_tokens":1000,"cache_creation_input_tokens":40,
  "cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":40}}]}}
+== Anthropic messages in fast mode, stream | anthropic-messages named claude
+platform.claude.com/docs/en/build-with-claude/fast-mode, and github.com/anthropics/anthropic-sdk-typescript (1.12.0)
+2700 micro-dollars, 270 units: 2 × (100 × 3 + 1000 × 0.3 + 50 × 15)
+{"type":"message_start","message":{"model":"claude-x","content":[],"usage":{"input_tokens":100,
+ "cache_read_input_tokens":1000,"output_tokens":1,"speed":"fast","service_tier":"standard"}}}
+{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}
+{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50}}
+== Anthropic messages with an advisor | anthropic-messages json claude
+platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool
+57783.6 micro-dollars, 5779 units: 1760 × 3 + 412 × 0.3 + 531 × 15 + 823 × 5 + 1612 × 25
+{"type":"message","model":"claude-x","content":[{"type":"text","text":"Hello"}],"usage":{"input_tokens":412,
+ "cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":531,"iterations":[
+ {"type":"message","input_tokens":412,"output_tokens":89},
+ {"type":"advisor_message","model":"claude-opus-x","input_tokens":823,"cache_creation":null,"output_tokens":1612},
+ {"type":"message","input_tokens":1348,"cache_read_input_tokens":412,"output_tokens":442}]}}
+== Anthropic messages of a fallback, stream | anthropic-messages named claude
+github.com/anthropics/anthropic-sdk-typescript src/resources/beta/messages/messages.ts (1.12.0)
+6000 micro-dollars, 600 units: 500 × 3 + 100 × 15 + 500 × 5 + 20 × 25
+{"type":"message_start","message":{"model":"claude-x","content":[],"usage":{"input_tokens":500,"output_tokens":1}}}
+{"type":"message_delta","delta":{},"usage":{"input_tokens":500,"output_tokens":100,"iterations":[
+ {"type":"message","model":"claude-opus-x","input_tokens":500,"output_tokens":20},
+ {"output_tokens":100,"input_tokens":500,"model":"claude-x","type":"fallback_message"}]}}
 == Gemini | google-gemini json gpt
 ai.google.dev/api/generate-content#UsageMetadata
 6750 micro-dollars, 675 units: (200 + 300) × 1.25 + 1000 × 0.125 + (150 + 450) × 10
@@ -140,6 +182,19 @@ ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 4562.5 micro-dollars, 457 units: 50 × 1.25 + 450 × 10
 [{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}],"usageMetadata":{"promptTokenCount":50,"totalTokenCount":50}},
  {"candidates":[{"content":{"parts":[{"text":"lo"}]}}],"usageMetadata":{"promptTokenCount":50,"totalTokenCount":500}}]
+== Gemini that was too busy for a tier | google-gemini json gpt asked:priority x-gemini-service-tier:standard
+ai.google.dev/gemini-api/docs/priority-inference
+2250 micro-dollars, 225 units: 1000 × 1.25 + 100 × 10
+{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100}}
+== Gemini in a tier, stream of events | google-gemini events gpt x-gemini-service-tier:priority
+ai.google.dev/gemini-api/docs/priority-inference
+3937.5 micro-dollars, 394 units: 1.75 × (1000 × 1.25 + 100 × 10)
+{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100}}
+== Gemini on Google Cloud, in a tier | google-gemini json gpt
+docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo
+3937.5 micro-dollars, 394 units: 1.75 × (1000 × 1.25 + 100 × 10)
+{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":1000,"candidatesTokenCount":100,
+ "trafficType":"ON_DEMAND_PRIORITY"}}
 == Cohere chat | cohere-chat json command
 docs.cohere.com/reference/chat
 4192.5 micro-dollars, 420 units: 5 × 2.5 + 418 × 10
@@ -173,6 +228,21 @@ docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithRespo
 docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-meta.html
 71 micro-dollars, 8 units: 40 × 0.59 + 60 × 0.79
 {"generation":"Hello","prompt_token_count":40,"generation_token_count":60,"stop_reason":"stop"}
+== Bedrock invoke, Mistral | bedrock-invoke json llama x-amzn-bedrock-input-token-count:26 x-amzn-bedrock-output-token-count:49
+docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-mistral-text-completion.html, and
+ github.com/DataDog/dd-trace-js packages/datadog-plugin-aws-sdk/src/services/bedrockruntime/tracing.js
+54.05 micro-dollars, 6 units: 26 × 0.59 + 49 × 0.79
+{"outputs":[{"text":"Hello","stop_reason":"stop"}]}
+== Bedrock invoke, with caches and a tier that only fields state | bedrock-invoke json claude\
+ x-amzn-bedrock-input-token-count:10 x-amzn-bedrock-output-token-count:40 x-amzn-bedrock-service-tier:priority\
+ x-amzn-bedrock-cache-read-input-token-count:100 x-amzn-bedrock-cache-write-input-token-count:20
+docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, and as above
+1286.25 micro-dollars, 129 units: 1.75 × (10 × 3 + 100 × 0.3 + 20 × 3.75 + 40 × 15)
+{"outputs":[{"text":"Hello","stop_reason":"stop"}]}
+== Bedrock invoke, embeddings of Titan | bedrock-invoke json command x-amzn-bedrock-input-token-count:8
+docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html
+20 micro-dollars, 2 units: 8 × 2.5
+{"embedding":[0.1,-0.2],"inputTextTokenCount":8}
 == Bedrock invoke, Llama, stream | bedrock-invoke chunks llama
 docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-meta.html
 71 micro-dollars, 8 units: 40 × 0.59 + 60 × 0.79
@@ -243,6 +313,11 @@ docs.litellm.ai/docs/completion/prompt_caching
 1177.5 micro-dollars, 118 units: 100 × 3 + 50 × 0.3 + 150 × 3.75 + 20 × 15
 {"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":300,"completion_tokens":20,"total_tokens":320,
  "prompt_tokens_details":{"cached_tokens":50},"cache_creation_input_tokens":150,"cache_read_input_tokens":50}}
+== LiteLLM, of Claude, before it counted caches as part of the prompt | openai-chat json claude
+github.com/BerriAI/litellm litellm/llms/anthropic/chat.py (01a17b9)
+711295.5 micro-dollars, 71130 units: 21 × 3 + 50 × 0.3 + 188086 × 3.75 + 393 × 15
+{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":21,"completion_tokens":393,"total_tokens":414,
+ "cache_creation_input_tokens":188086,"cache_read_input_tokens":50}}
 `;
 
 export const ANSWERS: readonly Answer[] = TEXT.split("\n== ")
@@ -250,13 +325,15 @@ export const ANSWERS: readonly Answer[] = TEXT.split("\n== ")
   .map((text) => {
     const [head, , cost, ...lines] = text.trimEnd().replaceAll("\n ", "").split("\n");
     const [name, about] = head!.split(" | ") as [string, string];
-    const [format, form, price] = about.split(" ") as [Answer["format"], string, string];
+    const [format, form, price, ...more] = about.split(" ") as [Answer["format"], string, string, ...string[]];
+    const { asked: tier, ...fields } = Object.fromEntries(more.map((one) => one.split(":")));
     const [, micros, units] = /^([\d.]+) micro-dollars, (\d+) units: /.exec(cost!)!.map(Number) as [
       number,
       number,
       number,
     ];
     const [type, bytesOf] = FORMS[form]!;
+    const headers = new Headers({ "Content-Type": type, ...fields });
     const body = new Uint8Array(Buffer.concat(lines.map((line) => Buffer.from(bytesOf(line)))));
-    return { name, format, price: PRICES[price]!, micros, units, type, body };
+    return { name, format, tier, price: PRICES[price]!, micros, units, headers, body };
   });

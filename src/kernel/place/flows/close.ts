@@ -1,0 +1,67 @@
+/** The program ends: the store hears what it is owed, and gets back what the isolate holds beyond its requests. */
+
+import { Flag, type Receipt } from "../../core/take.ts";
+import { KEYS_PER_TELLING as KEYS_AT_ONCE } from "../telling.ts";
+import type { Place } from "./place.ts";
+import { giveBack, giveBackSome, repayDebts } from "./repay.ts";
+
+/** How often to look whether the calls under way have ended, in ms. */
+const LOOK_EVERY_MS = 5;
+/** Calls that tell what is owed, beyond one for each key. */
+const CALLS_BEYOND = 5;
+
+/**
+ * Tries once for each thing that is owed: a store that does not answer is not waited for. Never rejects.
+ *
+ * @param withinMs what takes longer goes on, and nobody waits for it.
+ */
+export async function closePlace(place: Place, withinMs: number): Promise<void> {
+  const { timing, ending } = place;
+  ending.isClosed = true;
+  const endsAtMs = timing.nowMs() + withinMs;
+  let isDone = false;
+  const isOver = () => isDone || timing.nowMs() >= endsAtMs;
+  const settled = settleAll(place, isOver)
+    .catch(place.reportBug)
+    .finally(() => {
+      isDone = true;
+    });
+  // These timers keep the process alive while the caller waits: those of the calls may not. A clock may stand still.
+  for (let looks = withinMs / LOOK_EVERY_MS; looks > 0 && !isOver(); looks--) {
+    await Promise.race([settled, timing.sleep(LOOK_EVERY_MS)]);
+  }
+}
+
+async function settleAll(place: Place, isOver: () => boolean): Promise<void> {
+  const { ending, timing } = place;
+  do {
+    // An answer may bring units that are held, or say that something is owed.
+    while (ending.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
+    if (isOver()) return;
+    await sendRest(place);
+  } while (ending.calls > 0);
+}
+
+async function sendRest(place: Place): Promise<void> {
+  const { memory, wraps } = place;
+  for (let rest = wraps.flatMap((wrap) => wrap.handOver?.(place) ?? []); rest.length > 0; ) {
+    const call = new Map<string, Receipt>();
+    // No key may be in one call twice.
+    rest = rest.filter((one) => {
+      if (call.size === KEYS_AT_ONCE || call.has(one.key)) return true;
+      call.set(one.key, one);
+      return false;
+    });
+    await giveBack(place, { keys: [...call.values()], flag: Flag.giveBack });
+  }
+  // A key may owe units of several periods, and each that the store refuses is tried alone.
+  for (let tries = memory.owing.size + CALLS_BEYOND; tries > 0 && memory.owing.size > 0; tries--) {
+    const failure = await repayDebts(place, KEYS_AT_ONCE);
+    if (failure && !failure.isReply) break;
+  }
+  // What fails goes back to the end.
+  for (let left = Number.POSITIVE_INFINITY; memory.giveBacks.length > 0 && memory.giveBacks.length < left; ) {
+    left = memory.giveBacks.length;
+    await giveBackSome(place);
+  }
+}
