@@ -251,7 +251,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/metrics.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/operate.md": { "test/examples/operate.test.ts": 16 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
-  "docs/runtimes.md": { "test/docs/blocks.test.ts": 7 },
+  "docs/runtimes.md": { "test/docs/blocks.test.ts": 9 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 2 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 10,
