@@ -53,11 +53,11 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
 
 /** A store whose calls end within `timeoutMs`, or within the budget of the decision, and throw `StoreError` only. */
 function withTimeBudget(store: Store, timeoutMs: number): Store {
-  async function within<T>(work: () => Promise<T>, budgetMs = timeoutMs): Promise<T> {
+  async function within<T>(work: () => Promise<T>, budgetMs = timeoutMs, isIdle = false): Promise<T> {
     // A store may throw before there is a promise.
     const call = (async () => await work())();
     try {
-      return await withinBudget(call, { budgetMs, timeoutMs });
+      return await withinBudget(call, { budgetMs, timeoutMs, isIdle });
     } catch (error) {
       if (error instanceof OutOfTime) throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
       throw failureOf(error);
@@ -77,7 +77,8 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ...(live && {
       live: {
         ...(live.replied && { replied: (namespace) => live.replied!(namespace) }),
-        read: (known, budgetMs, namespace) => within(() => live.read(known, undefined, namespace), budgetMs),
+        // What waits for the document has a timer of its own.
+        read: (known, budgetMs, namespace) => within(() => live.read(known, undefined, namespace), budgetMs, true),
         write: (text, version, namespace) => within(() => live.write(text, version, namespace)),
       },
     }),

@@ -24,9 +24,9 @@ export function commandClient({ command, timeoutMs }: { command: RedisCommand; t
   };
   return {
     isUpstash: false,
-    async run(work, budgetMs = timeoutMs) {
+    async run(work, budgetMs = timeoutMs, isIdle = false) {
       try {
-        return await withinBudget(work(redis), { budgetMs, timeoutMs });
+        return await withinBudget(work(redis), { budgetMs, timeoutMs, isIdle });
       } catch (error) {
         // A mistake in `command`, which the console shows. (node-redis throws one before it has found a Sentinel.)
         if (error instanceof TypeError || error instanceof ReferenceError) throw error;

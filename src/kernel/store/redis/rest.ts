@@ -32,11 +32,13 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
 
   return {
     isUpstash: /(^|\.)upstash\.io$/.test(new URL(url).hostname),
-    async run(work, budgetMs = timeoutMs) {
+    async run(work, budgetMs = timeoutMs, isIdle = false) {
       const requests = new AbortController();
       try {
         const redis = commandsBy((...command) => send(command, requests.signal));
-        return await withinBudget(work(redis), { budgetMs, timeoutMs, abort: () => requests.abort() });
+        const call = work(redis);
+        if (isIdle) giveUpAtEnd(requests, call);
+        return await withinBudget(call, { budgetMs, timeoutMs, isIdle, abort: () => requests.abort() });
       } catch (error) {
         if (error instanceof OutOfTime) giveUpAtEnd(requests, error.late.answer);
         throw redisErrorOf(error, replyOf, codeOf);
@@ -68,12 +70,13 @@ function giveUpAtEnd(requests: AbortController, answer: Promise<unknown>): void 
       if (isAlone && others.length > 0) for (const one of late) one.abort();
     }, LOOK_EVERY_MS),
   );
-  answer.then(() => {
+  const end = () => {
     late.delete(requests);
     if (late.size > 0 || looking === undefined) return;
     clearInterval(looking);
     looking = undefined;
-  });
+  };
+  answer.then(end, end);
 }
 
 function commandsBy(send: (...command: Command) => Promise<unknown>): Commands {
