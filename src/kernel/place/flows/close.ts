@@ -20,13 +20,14 @@ export async function closePlace(place: Place, withinMs: number): Promise<void> 
   const { timing, ending } = place;
   ending.isClosed = true;
   const part = (of: number) => timing.sleep(Math.min(withinMs, LONGEST_TIMER_MS) * of, true);
-  await keepingAlive(Promise.race([settleAll(place, part(0.5), part(1)).catch(place.reportBug), part(1)]));
+  const whole = part(1);
+  await keepingAlive(Promise.race([settleAll(place, [part(0.5), whole]).catch(place.reportBug), whole]));
 }
 
-/** @param half of the time that there is. */
-async function settleAll(place: Place, half: Promise<void>, whole: Promise<void>): Promise<void> {
+/** @param ends when half of the time is over, and all of it. */
+async function settleAll(place: Place, ends: readonly Promise<void>[]): Promise<void> {
   const { ending, timing } = place;
-  for (const end of [half, whole]) {
+  for (const end of ends) {
     let isOver = false;
     void end.then(() => {
       isOver = true;
