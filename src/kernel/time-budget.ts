@@ -83,8 +83,8 @@ interface BudgetOptions {
   readonly timeoutMs: number;
   /** Ends the call: its answer is not waited for any longer. */
   abort?(): void;
-  /** Nobody waits for the answer: the process may end before. Default: somebody does. */
-  readonly isIdle?: boolean;
+  /** As for `spendBudget`. */
+  readonly set?: typeof setIdleTimeout | undefined;
 }
 
 /**
@@ -93,10 +93,7 @@ interface BudgetOptions {
  *
  * @throws {OutOfTime} if the budget is spent, or what the call itself throws.
  */
-export function withinBudget<T>(
-  call: Promise<T>,
-  { budgetMs, timeoutMs, abort, isIdle = false }: BudgetOptions,
-): Promise<T> {
+export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort, set }: BudgetOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const outOfTime = () => {
       let giveUp = () => {};
@@ -123,7 +120,7 @@ export function withinBudget<T>(
       });
       reject(new OutOfTime({ answer, hasFailed }));
     };
-    let stop = spendBudget(budgetMs, outOfTime, isIdle ? setIdleTimeout : setTimeout);
+    let stop = spendBudget(budgetMs, outOfTime, set);
     const stopped =
       <V>(settle: (outcome: V) => void) =>
       (outcome: V) => {

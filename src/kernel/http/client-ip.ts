@@ -42,7 +42,7 @@ export function mustHaveAddress(
   const needing = policies.find(({ exempt, key }) => exempt || (!isNamed && mayBeAddress(key)));
   if (!needing) return;
   const why = needing.exempt ? "exempts addresses" : "may count a client by its address";
-  const expected = `${EXPECTED}: policy ${needing.name} ${why}, and ${ONLY_YOU} (for a Worker that is built or tested elsewhere: { header: "cf-connecting-ip" }, which changes nothing on Workers)`;
+  const expected = `${EXPECTED}: policy ${needing.name} ${why}, and ${ONLY_YOU} (a Worker that is built or tested elsewhere: { header: "cf-connecting-ip" })`;
   throw wrongAt(where)(expected, "nothing");
 }
 

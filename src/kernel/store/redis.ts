@@ -215,8 +215,7 @@ function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
 /** The live document: runs lua/live.lua. */
 function redisLive(client: RedisClient): LiveStorage {
   // What waits for the document has a timer of its own.
-  const idle: RedisClient = { ...client, run: (work, budgetMs) => client.run(work, budgetMs, true) };
-  const run = scriptRunner(idle, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+  const run = scriptRunner({ ...client, run: client.runIdle }, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
   /** The mark of the text that was read or written last, by key. */
   const marks = new Map<string, string>();
   return {

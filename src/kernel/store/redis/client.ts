@@ -19,11 +19,12 @@ export interface RedisClient {
    * Runs `work`, whose commands share one time budget. When the budget is spent, the commands go on for a second budget
    * and 2 s: a late answer still says what was charged (`RedisError.timeout`).
    *
-   * @param budgetMs milliseconds; default: the budget that the client was made with. @param isIdle nobody waits for the
-   * answer: the process may end before. Default: somebody does.
+   * @param budgetMs milliseconds; default: the budget that the client was made with.
    * @throws {RedisError} for every failure.
    */
-  run<T>(work: (redis: Commands) => Promise<T>, budgetMs?: number, isIdle?: boolean): Promise<T>;
+  run<T>(work: (redis: Commands) => Promise<T>, budgetMs?: number): Promise<T>;
+  /** The same where nobody waits for the answer: the process may end before. */
+  runIdle: RedisClient["run"];
   /** The first word of an error that Redis has replied, or a word of `TEXTS`. undefined: it is not Redis's error. */
   replyOf(error: unknown): string | undefined;
 }
