@@ -131,10 +131,10 @@ describe.each([
   });
 });
 
-it("refusals that ban a client are told", async () => {
+it.each([false, true])("refusals that ban a client are told, over several places: %j", async (inPlaces) => {
   vi.useFakeTimers({ now: 1_800_000_000_000 });
   try {
-    const { take, close, direct } = setUp();
+    const { take, close, direct } = setUp(inPlaces);
     for (let i = 0; i < 3; i++) await take("banning");
     await close();
     expect((await direct.take("banning")).policies[0]!.became).toBe("banned");
