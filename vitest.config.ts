@@ -60,6 +60,7 @@ const SLOW = [
   "test/features/meter/input.test.ts",
   "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
+  "test/types/*.test.ts",
   "test/cli/replay/{command,log/open}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",

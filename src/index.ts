@@ -1,7 +1,12 @@
 /** `headgate`: the library, a limiter to use in other Workers. */
 
 export type { LimiterSource } from "./adapters/options.ts";
-export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./adapters/with-rate-limit.ts";
+export {
+  type LimitedFetch,
+  type LimitedHandler,
+  type WithRateLimitOptions,
+  withRateLimit,
+} from "./adapters/with-rate-limit.ts";
 export { ban } from "./features/ban/index.ts";
 export { body } from "./features/body/index.ts";
 export { type JwtIssuer, jwtIdentity } from "./features/identity/jwt-identity.ts";
@@ -16,8 +21,11 @@ export { statedCost } from "./features/stated-cost/index.ts";
 export type { ClientIp } from "./kernel/config/client-ip.ts";
 export type { CountsNamespace, LocationHint } from "./kernel/config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./kernel/config/mistake.ts";
+export type { LoosePolicy } from "./kernel/config/policy-checked.ts";
 export type {
   CostRuleInput,
+  KeyInput,
+  KeyPart,
   LimitInput,
   MatchInput,
   PolicyInput,

@@ -5,9 +5,11 @@ import { partsWith } from "./features/default.ts";
 import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
 import { reading } from "./kernel/config/bindings.ts";
+import { placeOf } from "./kernel/config/fields/read.ts";
 import { readSetting } from "./kernel/config/fields/setting.ts";
 import { missingIdentity } from "./kernel/config/identity.ts";
 import { ConfigurationError } from "./kernel/config/mistake.ts";
+import type { LoosePolicy } from "./kernel/config/policy-checked.ts";
 import { parseFields } from "./kernel/config/policy-fields.ts";
 import { readRegion } from "./kernel/config/regions.ts";
 import { OPTION_SETTINGS } from "./kernel/config/settings.ts";
@@ -58,8 +60,10 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  * `ipv6Prefix`, for a claim in a policy without `identity`, and for a field whose feature is not in `features`.
  * @throws {TypeError} for an unknown option, an option of a wrong type, and a feature that is there twice.
  */
-export function createLimiter(all: LimiterOptions): Limiter {
-  checkOptions("createLimiter", all, LIMITER_TYPES);
+export function createLimiter<const P extends readonly LoosePolicy[]>(
+  all: LimiterOptions<P>,
+): Limiter<P[number]["name"]> {
+  checkOptions("createLimiter", all, LIMITER_TYPES, (name) => placeOf(name, tableOfSome([]).fields));
   const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], onWarning, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {

@@ -144,10 +144,10 @@ const NOT_EXPORTED = "docs/api/not-exported.md";
 const GROUPS: Readonly<Record<string, string>> = {
   "Create a limiter": "createLimiter LimiterOptions Limiter",
   "Limit requests":
-    "withRateLimit WithRateLimitOptions RateLimitOptions LimiterSource LimitedHandler ClientIp RateLimitHeaders",
+    "withRateLimit WithRateLimitOptions RateLimitOptions LimiterSource LimitedHandler LimitedFetch ClientIp RateLimitHeaders",
   "Write policies": `PolicyInput LimitInput SlidingWindowInput FixedWindowInput SlidingLogInput TokenBucketInput
-    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput CostRuleInput
-    StatedCostInput`,
+    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput KeyInput
+    KeyPart CostRuleInput StatedCostInput LoosePolicy`,
   "Choose a store": `storeFromEnv durableObjectStore DurableObjectStoreOptions CountsNamespace LocationHint redisStore
     RedisStoreOptions RedisRestOptions RedisCommandOptions RedisCommand memoryStore MemoryStoreOptions splitStore
     rendezvous`,

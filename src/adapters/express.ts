@@ -26,7 +26,7 @@ import {
   setTarget,
   writeAnswer,
 } from "./node.ts";
-import { checkedOptions, checkLimiter, isLimiter, OPTION_TYPES } from "./options.ts";
+import { checkedOptions, checkLimiter, isLimiter, noLimiter, OPTION_TYPES } from "./options.ts";
 
 export type { ClientIp, Decision };
 
@@ -93,7 +93,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   limiter: Limiter,
   options: ExpressOptions<Req> = {},
 ): ExpressMiddleware<Req> {
-  if (!isLimiter(limiter)) throw new TypeError("rateLimit: expected a limiter made by createLimiter");
+  if (!isLimiter(limiter)) throw noLimiter("rateLimit", limiter, "express-rate-limit");
   const metered = limiter.policies.find(({ meter }) => meter);
   if (metered) {
     throw new TypeError(

@@ -73,9 +73,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   const regionFor = regionBy(region);
   const rules = rulesOf(options);
   const make = (one: Limiter) => {
-    if (!isLimiter(one)) {
-      throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
-    }
+    if (!isLimiter(one)) throw noLimiter(where, one, "hono-rate-limiter", ", or a function of env that makes one");
     checkLimiter(where, one, options);
     const addressIn: Enforcing["addressIn"] = (request, platform) =>
       addressOf && (() => addressOf(request, platform, one));
@@ -95,6 +93,13 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   // Tests call a Worker without bindings, and some platforms pass nothing.
   const none = {};
   return (given) => enforceFrom((isOfNode(given) ? processEnv() : given) ?? none);
+}
+
+/** What people write who come from another limiter: its options, in the place of a limiter. */
+export function noLimiter(where: string, given: unknown, other: string, more = ""): TypeError {
+  const isOfOther = typeof given === "object" && given !== null && ("windowMs" in given || "limit" in given);
+  const guide = isOfOther ? `. docs/migrate/${other}.md shows how to write these options in headgate` : "";
+  return new TypeError(`${where}: expected a limiter made by createLimiter${more}${guide}`);
 }
 
 export function isLimiter(one: Limiter): boolean {

@@ -19,10 +19,15 @@ type WorkersFetch<Env> = ExportedHandlerFetchHandler<Env>;
 /** The tuples are needed: a condition on an unknown name is itself unknown. */
 type IsAny<T> = [0] extends [1 & T] ? true : false;
 
+/** What another platform than Workers may pass in the place of `ctx`. */
+interface Lasting {
+  waitUntil(work: Promise<unknown>): void;
+}
+
 /** A fetch handler, with the types of Workers if the program has them. */
 export type FetchHandler<Env> =
   IsAny<WorkersFetch<unknown>> extends true
-    ? (request: Request, env: Env, ctx: { waitUntil(work: Promise<unknown>): void }) => Response | Promise<Response>
+    ? (request: Request, env: Env, ctx: Lasting) => Response | Promise<Response>
     : WorkersFetch<Env>;
 
 /** An object with a fetch handler, for example a whole Worker. */
@@ -31,9 +36,17 @@ export type Handler<Env, QueueMessage> =
     ? { fetch?: FetchHandler<Env> }
     : WorkersHandler<Env, QueueMessage>;
 
+/** Elsewhere than on Workers `ctx` may be left out, and `env` too unless the handler reads it. */
+export type LimitedFetch<Env> =
+  IsAny<WorkersFetch<unknown>> extends true
+    ? unknown extends Env
+      ? (request: Request, env?: unknown, ctx?: Lasting) => Response | Promise<Response>
+      : (request: Request, env: Env, ctx?: Lasting) => Response | Promise<Response>
+    : WorkersFetch<Env>;
+
 /** A Worker whose fetch handler is limited; `fetch` may also be used alone. */
-export type LimitedHandler<Env, QueueMessage> = Handler<Env, QueueMessage> & {
-  fetch: FetchHandler<Env>;
+export type LimitedHandler<Env, QueueMessage> = Omit<Handler<Env, QueueMessage>, "fetch"> & {
+  fetch: LimitedFetch<Env>;
 };
 
 /**
@@ -80,7 +93,7 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
     const own = toCounted(request);
     return await enter(new FetchPassage(own, next, { background: ctx, address: addressIn(own, env) }));
   };
-  return { ...(!isFunction && boundMembers(handler)), fetch };
+  return { ...(!isFunction && boundMembers(handler)), fetch } as LimitedHandler<Env, QueueMessage>;
 }
 
 function rulesOf({ cost, ...others }: WithRateLimitOptions): OwnRules<Request> {

@@ -3,7 +3,6 @@
 import type { Bindings } from "../kernel/config/bindings.ts";
 import type { Field, Fields } from "../kernel/config/fields/field.ts";
 import { type MistakeCode, OTHER_CODES, type Parsed } from "../kernel/config/mistake.ts";
-import { patternMistakes } from "../kernel/config/patterns.ts";
 import { type FindMistakes, parseFields, writePolicy as write } from "../kernel/config/policy-fields.ts";
 import type { PolicyInput } from "../kernel/config/policy-input.ts";
 import { readSettings, type Settings } from "../kernel/config/settings.ts";
@@ -37,15 +36,14 @@ export function writePolicy(policy: Policy): PolicyInput {
   return write(ALL, policy);
 }
 
-/** Checks a list of policies, patterns included: see `parseFields`. */
+/** Checks a list of policies: see `parseFields`. */
 export function parsePolicies(
   input: unknown,
   path: string,
   paths?: readonly string[],
-  more: FindMistakes = () => [],
+  more?: FindMistakes,
 ): Parsed<readonly Policy[]> {
-  const find: FindMistakes = (policy, path) => [...patternMistakes(policy, path), ...more(policy, path)];
-  const parsed = parseFields(ALL, input, path, paths, find);
+  const parsed = parseFields(ALL, input, path, paths, more);
   if (parsed.mistakes) return parsed;
   const shared = sharedOverflows(parsed.value, (i) => paths?.[i] ?? `${path}[${i}]`);
   return shared.length > 0 ? { mistakes: shared } : parsed;

@@ -9,6 +9,22 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
   return ranked[0]?.candidate;
 }
 
+/** Fewer letters are a part of too many names. */
+const SHORTEST_PART = 3;
+
+/** The nearest name, or else one that contains the wrong name or is a part of it. */
+export function meantBy(typed: string, names: readonly string[]): string | undefined {
+  const word = typed.toLowerCase();
+  const isPart = (other: string) => word.includes(other.toLowerCase()) || other.toLowerCase().includes(word);
+  return nearest(typed, names) ?? (word.length < SHORTEST_PART ? undefined : names.find(isPart));
+}
+
+/** What is expected of a field that a table does not have. @param named its fields, as a message names them. */
+export function noField(typed: string, names: readonly string[], named = names.join(", ")): string {
+  const meant = meantBy(typed, names);
+  return meant === undefined ? `only the fields ${named}` : `no ${typed}: did you mean ${meant}?`;
+}
+
 function plain(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, "");
 }

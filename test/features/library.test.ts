@@ -78,7 +78,7 @@ describe("a field without its feature", () => {
   ])("names %s() for %s", (feature, path, policy, found, others = []) => {
     const whole = { name: "api", limits, ...policy };
     expect(mistakesOf([whole], others)).toEqual([
-      `policies[0].${path}: expected the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter; found ${found} (ERR_FEATURE_MISSING)`,
+      `policies[0].${path}: expected the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter; found ${found} (ERR_FEATURE_MISSING, docs/errors.md#err_feature_missing)`,
     ]);
     // With it no feature is missing.
     expect(mistakesOf([whole], [...others, FEATURES[feature]()]).join()).not.toContain("ERR_FEATURE_MISSING");
@@ -90,18 +90,18 @@ describe("a field without its feature", () => {
     ["none that is there", 1, [shared(), leases()], '"strict" or "leased" or "shared"'],
   ])("is named for a wrong word of consistency: %s", (_, consistency, features, expected) => {
     expect(mistakesOf([{ name: "api", limits, consistency }], features)).toEqual([
-      `policies[0].consistency: expected ${expected}; found ${JSON.stringify(consistency)} (ERR_POLICY_CONSISTENCY)`,
+      `policies[0].consistency: expected ${expected}; found ${JSON.stringify(consistency)} (ERR_POLICY_CONSISTENCY, docs/errors.md#err_policy_consistency)`,
     ]);
   });
 
   it("is the only mistake of its policy, and other policies have theirs", () => {
     const first = { name: "api", limits: [], meter: { unit: "tokens" }, match: { tool: "a" } };
     const mistakes = mistakesOf([first, { name: "api", limits: [] }]);
-    expect(mistakes.map((mistake) => /^policies\S+(?=:)|\(\w+\)$/g[Symbol.match](mistake)?.join(" "))).toEqual([
-      "policies[0].meter (ERR_FEATURE_MISSING)",
-      "policies[0].match.tool (ERR_FEATURE_MISSING)",
-      "policies[1].limits (ERR_POLICY_LIMITS)",
-      "policies[1].name (ERR_POLICY_NAME_TAKEN)",
+    expect(mistakes.map((mistake) => /^policies\S+(?=:)|\(\w+/g[Symbol.match](mistake)?.join(" "))).toEqual([
+      "policies[0].meter (ERR_FEATURE_MISSING",
+      "policies[0].match.tool (ERR_FEATURE_MISSING",
+      "policies[1].limits (ERR_POLICY_LIMITS",
+      "policies[1].name (ERR_POLICY_NAME_TAKEN",
     ]);
   });
 
@@ -112,9 +112,7 @@ describe("a field without its feature", () => {
 
   it("is an unknown field where no feature has it", () => {
     const [mistake] = mistakesOf([{ name: "api", limits, match: { meter: 1 }, rpc: "ping" }]);
-    expect(mistake).toBe(
-      "policies[0].match.meter: expected only the fields method, path, host; found 1 (ERR_POLICY_FIELD)",
-    );
+    expect(mistake).toMatch(/^policies\[0\].match.meter: expected only the fields method, path, host; found 1 /);
   });
 });
 

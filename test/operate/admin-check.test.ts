@@ -15,7 +15,6 @@ const TABLE = "a table of numbers by the ids of limits";
 const FINGERPRINT = "the fingerprint of a key secret, as it was read";
 const HIDDEN = "a value that is not shown";
 const UNKNOWN = "an unknown field";
-const DOCUMENT = "only the fields policies and overrides";
 const UNTIL = 'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"';
 const OF_FACTOR = "a factor that leaves every limit at most 1,000,000,000";
 const OF_LOG = "an integer from 1 to 10000 for a sliding-log";
@@ -71,9 +70,8 @@ describe("mistakes in a document", () => {
   it.each<[document: object, path: string, expected: string, found: string]>([
     [{ policies: [] }, "policies", "a table of policies by name", "a list"],
     [{ overrides: {} }, "overrides", "a list of overrides", "a table"],
-    [{ polices: {} }, "polices", DOCUMENT, UNKNOWN],
-    // As the message names the known ones.
-    [{ "policies and overrides": {} }, "policies and overrides", DOCUMENT, UNKNOWN],
+    [{ polices: {} }, "polices", "no polices: did you mean policies?", UNKNOWN],
+    [{ x: {} }, "x", "only the fields policies and overrides", UNKNOWN],
     [{ secret: "my secret" }, "secret", FINGERPRINT, HIDDEN],
     [{ policies: { toString: {} } }, "policies.toString", NAME, '"toString"'],
     [{ policies: JSON.parse('{"__proto__":{}}') }, "policies.__proto__", NAME, '"__proto__"'],
@@ -126,7 +124,7 @@ describe("mistakes in a document", () => {
     [{ until: "2026-12-01T00:00:00" }, ".until", UNTIL, '"2026-12-01T00:00:00"'],
     [{ until: "2026-11-31T00:00:00Z" }, ".until", UNTIL, '"2026-11-31T00:00:00Z"'],
     [{ note: "" }, ".note", "a string of 1 to 500 characters", '""'],
-    [{ untill: "x" }, ".untill", "only the fields limits, factor, plan, exempt, block, until, note", UNKNOWN],
+    [{ untill: "x" }, ".untill", "no untill: did you mean until?", UNKNOWN],
   ])("of an override: %j", (fields, path, expected, found) => {
     expect(check({ overrides: [ann({ block: true, ...fields })] })).toEqual(
       one(`overrides[0]${path}`, expected, found),

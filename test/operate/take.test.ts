@@ -123,7 +123,10 @@ describe("a take", () => {
   it.each<[unknown, string]>([
     [[], "The body: expected an object, found []."],
     [{}, "policy: expected a text of at least 1 character; found nothing."],
-    [{ policy: "none", key: "a" }, 'no policy is named "none".'],
+    [
+      { policy: "none", key: "a" },
+      'no policy is named "none"; there are api, all, late, slow, tried, here, uploads, constructor.',
+    ],
     [{ policy: "api" }, 'policy api needs a key (only policies with key "global" do without).'],
     [
       { policy: "api", key: "" },

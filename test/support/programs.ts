@@ -9,12 +9,12 @@ import { onTestFinished } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly exports: Readonly<Record<string, { readonly default: string }>>;
 };
 /** The entries of the package, as their sources. */
-const ENTRIES = Object.fromEntries(
+export const ENTRIES = Object.fromEntries(
   Object.entries(exports).map(([entry, file]) => [
     entry.replace(".", "headgate"),
     join(ROOT, file.default.replace("./dist/", "src/").replace(/\.js$/, ".ts")),

@@ -3,11 +3,9 @@
 import { ALL, FIELDS } from "../../features/configuration.ts";
 import { isBareHost } from "../../kernel/config/bindings.ts";
 import { LOCATION_HINTS } from "../../kernel/config/counts.ts";
-import type { Field, Fields } from "../../kernel/config/fields/field.ts";
+import type { Field } from "../../kernel/config/fields/field.ts";
 import { fieldsBy, inPolicyOf } from "../../kernel/config/fields/read.ts";
-import { ISSUER_FIELDS } from "../../kernel/config/identity.ts";
 import type { Mistake, MistakeCode } from "../../kernel/config/mistake.ts";
-import { NODE_FIELDS } from "../../kernel/config/redis.ts";
 import { REGION_KINDS } from "../../kernel/config/regions.ts";
 import { type Bindings, RATE_LIMIT_HEADERS } from "../../kernel/config/settings.ts";
 import { formatDuration } from "../../kernel/core/duration.ts";
@@ -17,9 +15,9 @@ import { formOf, KEY_SOURCES, sourceOf } from "../../kernel/request/sources.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
 export function suggestionFor({ code, path }: Mistake, bindings: Bindings): string | undefined {
-  const { among, field } = code.startsWith("ERR_POLICY_") ? policyField(bindings, path) : {};
+  const field = code.startsWith("ERR_POLICY_") ? policyField(bindings, path) : undefined;
   const name = path.slice(path.lastIndexOf(".") + 1);
-  const names = code === "ERR_POLICY_FIELD" && among ? Object.keys(among) : NAMES[code];
+  const names = NAMES[code];
   if (names && !names.includes(name)) return nearest(name, names);
   const value = valueAt(bindings, path);
   const words = field?.is === "word" ? field.words : WORDS[code];
@@ -42,9 +40,7 @@ const SUGGEST: Partial<Record<MistakeCode, (value: unknown) => string | undefine
 
 /** The fields of tables outside of policies. */
 const NAMES: Partial<Record<MistakeCode, readonly string[]>> = {
-  ERR_REDIS_NODES: NODE_FIELDS,
   ERR_REGIONS: REGION_KINDS,
-  ERR_IDENTITY: ISSUER_FIELDS,
 };
 
 const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
@@ -53,29 +49,28 @@ const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
 };
 
-/** The field that a path such as `POLICIES[1].limits[0].window` names, and the fields among which it stands. */
-function policyField(bindings: Bindings, path: string): { readonly among: Fields; readonly field: Field | undefined } {
+/** The field that a path such as `POLICIES[1].limits[0].window` names. */
+function policyField(bindings: Bindings, path: string): Field | undefined {
   const [policyPath = ""] = path.split(".", 1);
   const policy = valueAt(bindings, policyPath);
   const unit = ALL.unitOf(policy);
-  let [among, field, value]: [Fields, Field | undefined, unknown] = [FIELDS, { is: "table", fields: FIELDS }, policy];
+  let [field, value]: [Field | undefined, unknown] = [{ is: "table", fields: FIELDS }, policy];
   for (const step of stepsOf(path.slice(policyPath.length))) {
     if (field?.asTable && !/^\d+$/.test(step)) field = field.asTable;
     if (field?.is === "oneOrMore" && !/^\d+$/.test(step)) field = field.of;
     if (field?.is === "table") {
-      among = field.fields;
-      field = among[step];
+      field = field.fields[step];
     } else if (field?.is === "byAlgorithm") {
       const { tables } = field;
-      among = fieldsBy(tables, value as { readonly algorithm?: unknown }) ?? {};
-      field = step === "algorithm" ? { is: "word", words: Object.keys(tables) } : among[step];
+      const fields = fieldsBy(tables, value as { readonly algorithm?: unknown });
+      field = step === "algorithm" ? { is: "word", words: Object.keys(tables) } : fields?.[step];
     } else {
       field = field && "of" in field ? field.of : undefined;
     }
     field &&= inPolicyOf(unit, field);
     value = (value as Readonly<Record<string, unknown>> | undefined)?.[step];
   }
-  return { among, field };
+  return field;
 }
 
 function zone(value: unknown): string | undefined {

@@ -1,5 +1,6 @@
 /** Who issues the tokens whose claims are keys: `IDENTITY`, or `identity` in the library. */
 
+import { noField } from "../nearest.ts";
 import { FIELD_NAME, sourceOf } from "../request/sources.ts";
 import { type Get, isSecureUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
 import { type Mistake, mistakeAbout } from "./mistake.ts";
@@ -16,7 +17,7 @@ export interface IssuerSettings {
 }
 
 /** The fields of an issuer. */
-export const ISSUER_FIELDS: readonly string[] = ["jwks", "issuer", "audience", "cookie"];
+const ISSUER_FIELDS: readonly string[] = ["jwks", "issuer", "audience", "cookie"];
 
 /** Each of them may look at a request's token. */
 const MAX_ISSUERS = 10;
@@ -61,8 +62,9 @@ function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wron
   const mistake = (field: string, expected: string, found: unknown) => {
     wrong("ERR_IDENTITY", `${path}.${field}`, expected, found);
   };
-  const other = Object.keys(table).find((name) => !ISSUER_FIELDS.includes(name));
-  if (other !== undefined) mistake(other, `only the fields ${ISSUER_FIELDS.join(", ")}`, "an unknown field");
+  for (const name of Object.keys(table)) {
+    if (!ISSUER_FIELDS.includes(name)) mistake(name, noField(name, ISSUER_FIELDS), "an unknown field");
+  }
   if (!isSecureUrl(jwks)) {
     const expected = "the https URL of the issuer's key set, without credentials (http on this machine only)";
     mistake("jwks", expected, schemeOf(jwks));

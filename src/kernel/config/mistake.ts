@@ -109,8 +109,9 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** The code's section stands in the package's own pages. */
 export function describeMistake({ code, path, expected, found }: Mistake): string {
-  return `${path}: expected ${expected}; found ${found} (${code})`;
+  return `${path}: expected ${expected}; found ${found} (${code}, docs/errors.md#${code.toLowerCase()})`;
 }
 
 /** A mistake about a value, which is described as messages show it. */
@@ -125,6 +126,7 @@ export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   // JSON has no infinity.
   if (typeof value === "number") return String(value);
+  if (typeof value === "function") return "a function";
   const text = JSON.stringify(value) ?? String(value);
   return text.length > MAX_FOUND_LENGTH ? `${text.slice(0, MAX_FOUND_LENGTH)}…` : text;
 }

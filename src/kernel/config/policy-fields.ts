@@ -1,7 +1,4 @@
-/**
- * The fields of policies, checked each by itself and together. Patterns are not checked here: a limiter that is asked
- * by hand has no use for them, and does not carry their parser.
- */
+/** The fields of policies, checked each by itself and together. */
 
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
@@ -17,6 +14,7 @@ import type {
 import { idOf, limitOf } from "./fields/limits.ts";
 import { readFields } from "./fields/read.ts";
 import { describeValue, type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
+import { patternMistakes } from "./patterns.ts";
 import type { PolicyInput } from "./policy-input.ts";
 
 /** @param policy as it was written. @param path of the policy in messages. */
@@ -72,7 +70,7 @@ function readPolicy(
   const code = "ERR_POLICY_TYPE";
   if (!written) mistakes.push(mistakeAbout(code, path, "a table with name, key and limits", policy));
   const values: Values = written ? readFields(table.fields, written, { path, code, unit, mistakes }) : {};
-  mistakes.push(...more(policy, path));
+  mistakes.push(...patternMistakes(policy, path), ...more(policy, path));
   if (!written) return { values, mistakes };
 
   const { name, limits: list } = written;

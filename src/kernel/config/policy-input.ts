@@ -5,6 +5,29 @@ import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
 
+/** Who a source of a key is. What stands in `<name>` is the name of a header, a claim, … */
+export type KeyPart =
+  | "ip"
+  | "ip/64"
+  | "ip/56"
+  | "ip/48"
+  | "ip/32"
+  | "ip4/24"
+  | "bearer"
+  | `jwt:${string}`
+  | `header:${string}`
+  | `cookie:${string}`
+  | `query:${string}`
+  | `body:${string}`
+  | "country"
+  | "asn"
+  | "host"
+  | "region"
+  | "global";
+
+/** One source of a key, or several joined by `+`. */
+export type KeyInput = KeyPart | `${KeyPart}+${string}`;
+
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, nothing is counted. */
 export interface PolicyInput {
   /** 1 to 32 of `a-z`, `0-9` and `-`, not beginning with `-`. Unique; appears in headers and in Redis keys. */
@@ -25,12 +48,12 @@ export interface PolicyInput {
    * token, `jwt:org.id` one inside another: it needs `identity`. `body:<name>` is a field of the body,
    * `body:user.email` one inside another: in a program it needs the feature `body()`. Default `["ip"]`.
    */
-  readonly key?: string | readonly string[] | undefined;
+  readonly key?: KeyInput | readonly KeyInput[] | undefined;
   /**
    * `true`: values of `header`, `cookie`, `query` and `body` in keys count as one if they differ only in case, in width
    * or in spaces around them (NFKC, lower case). Default `false`.
    */
-  readonly fold?: boolean | "true" | "false" | undefined;
+  readonly fold?: boolean | undefined;
   /** Units of a request, by the first rule that matches, or as its answer says. Default: 1. */
   readonly cost?: readonly CostRuleInput[] | StatedCostInput | undefined;
   /** 1 to 8 limits. */
@@ -45,7 +68,7 @@ export interface PolicyInput {
    * Other numbers for the limits, by the client's plan and the limit's id: `{ pro: { "api-1": 100 } }`. Without a plan,
    * and for an unknown one: the limits as written.
    */
-  readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
+  readonly plans?: Readonly<Record<string, Readonly<Record<string, number>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
    * spent without a call. `"shared"`: no request waits for the store, and the limit is kept within a few percent. The
@@ -63,13 +86,13 @@ export interface PolicyInput {
   /** While the store is down: an instance's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
   /** Whether the limits page shows the policy. Default true. */
-  readonly documented?: boolean | "true" | "false" | undefined;
+  readonly documented?: boolean | undefined;
   /**
    * For MCP servers. `true`: the server refuses requests whose headers `Mcp-Method` and `Mcp-Name` differ from their
    * body, so these headers name the call of a body that cannot be read: docs/mcp.md. Needs `rpc` or `tool` in `match`,
    * `except` or `cost`. Default `false`: such a body may be any call.
    */
-  readonly originChecksMcpHeaders?: boolean | "true" | "false" | undefined;
+  readonly originChecksMcpHeaders?: boolean | undefined;
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` counts an estimate
    * before, and `settle` counts what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
@@ -95,7 +118,7 @@ export interface PolicyInput {
   /** With `once`: for how long repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
   readonly onceFor?: Duration | undefined;
   /** With `once`: how many repeats are admitted without being counted, an integer 1 … 10. Default 2. */
-  readonly repeats?: number | string | undefined;
+  readonly repeats?: number | undefined;
   /**
    * Who is refused too often is refused for some time: `{ after: 20, within: "10m", for: ["10m", "1h", "1d"] }`.
    * Default: every request is decided by the limits alone.
@@ -113,7 +136,7 @@ export interface PolicyInput {
    * `[0.8, 0.95]`. A program hears by `onWarning`, a gateway tells a webhook (`ALERT_URL`). Not with `concurrency`.
    * Default: none.
    */
-  readonly warn?: number | string | readonly (number | string)[] | undefined;
+  readonly warn?: number | readonly number[] | undefined;
 }
 
 /** Which statuses of answers count. */
@@ -122,7 +145,7 @@ export type CountTerm = "all" | "failures" | "successes" | `${number}` | `${numb
 /** When a client is banned, and for how long. */
 export interface BanInput {
   /** So many refusals within `within` begin a ban, an integer 1 … 10^9. Refusals by the ban itself do not count. */
-  readonly after: number | string;
+  readonly after: number;
   /** `"1s"` … `"31d"`. */
   readonly within: Duration;
   /**
@@ -135,7 +158,7 @@ export interface BanInput {
 /** What a policy answers to a request that it refuses. The headers are those of every refusal. */
 export interface RefusalInput {
   /** 402, 403, 420 to 429 or 503. Default 429. With `as: "auto"` also 200, for errors of JSON-RPC only. */
-  readonly status?: number | string | undefined;
+  readonly status?: number | undefined;
   /**
    * `"auto"`: the form that the caller's protocol reads, also for gRPC, Connect and event streams. `"problem"`: always
    * the problem document. Default: a JSON-RPC error if the policy has `tool` or `rpc`, the provider's error if it has a
@@ -153,7 +176,7 @@ export interface RefusalInput {
    * The code of the error that answers a JSON-RPC request, an integer outside of -32768 … -32000: docs/mcp.md. Default:
    * the status.
    */
-  readonly code?: number | string | undefined;
+  readonly code?: number | undefined;
 }
 
 /** What the limits of a policy count of requests to language models. */
@@ -167,15 +190,15 @@ export interface MeterInput {
    * The most output tokens that are reserved, and what is reserved if a request does not say its own maximum. An
    * integer 1 … 10^9. Default 4096.
    */
-  readonly maxOutput?: number | string | undefined;
+  readonly maxOutput?: number | undefined;
   /** Input tokens that an image or a file in a request counts as, an integer 0 … 10^9. Default 1000. */
-  readonly perImage?: number | string | undefined;
+  readonly perImage?: number | undefined;
   /**
    * What happens to requests that nobody can meter: images, audio, videos, batches, files, fine-tuning, sockets, and
    * bodies that can't be read. `"refuse"` (default) is a 400. `{ cost: 10 }` lets them pass for so many tokens
    * or dollars, as the limits count; for what the answer says if that is more, unless the path says what it is.
    */
-  readonly unmetered?: "refuse" | { readonly cost: number | string } | undefined;
+  readonly unmetered?: "refuse" | { readonly cost: number } | undefined;
   /**
    * When a stream needs more than was reserved: `"finish"` (default) counts it at the end, `"cut"` counts it while it
    * streams, and ends the stream when a limit refuses.
@@ -193,44 +216,44 @@ export interface MeterInput {
   readonly weights?: WeightsInput | undefined;
 }
 
-/** How much a token counts, by what it is. Numbers may be text. */
+/** How much a token counts, by what it is. */
 export interface WeightsInput {
   /** Of input that no cache had or got. */
-  readonly input?: number | string | undefined;
+  readonly input?: number | undefined;
   /** Of input that was read from a cache. */
-  readonly cachedInput?: number | string | undefined;
+  readonly cachedInput?: number | undefined;
   /** Of input that was written to a cache, for whatever time. */
-  readonly cacheWrite?: number | string | undefined;
+  readonly cacheWrite?: number | undefined;
   /** Of output. */
-  readonly output?: number | string | undefined;
+  readonly output?: number | undefined;
 }
 
-/** Dollars per million tokens, 0 or more, for requests with more input. Numbers may be text. */
+/** Dollars per million tokens, 0 or more, for requests with more input. */
 export interface PriceStepInput {
   /** Input that the provider's cache neither had nor got. */
-  readonly input: number | string;
+  readonly input: number;
   /** Input that the provider reads from its cache. Default: `input`. */
-  readonly cachedInput?: number | string | undefined;
+  readonly cachedInput?: number | undefined;
   /** Input that the provider writes to its cache for some minutes. Default: 1.25 times `input`. */
-  readonly cacheWrite?: number | string | undefined;
+  readonly cacheWrite?: number | undefined;
   /** Input that the provider writes to its cache for an hour. Default: twice `input`. */
-  readonly cacheWrite1h?: number | string | undefined;
+  readonly cacheWrite1h?: number | undefined;
   /** Output, reasoning included. */
-  readonly output?: number | string | undefined;
+  readonly output?: number | undefined;
 }
 
 /** What one model costs. */
 export interface PriceInput extends PriceStepInput {
-  readonly output: number | string;
+  readonly output: number;
   /**
    * Other prices for requests with more input than so many tokens (1 … 10^9), caches included: they hold for the whole
    * request. Prices that a step leaves out keep their ratio to `input`.
    */
   readonly above?: Readonly<Record<string, PriceStepInput>> | undefined;
   /** What the prices of tokens are multiplied by, above 0, by the service tier that the response names. Others: 1. */
-  readonly tier?: Readonly<Record<string, number | string>> | undefined;
+  readonly tier?: Readonly<Record<string, number>> | undefined;
   /** Dollars for each call of one of the provider's own tools, for example `{ web_search: 0.01 }`. */
-  readonly call?: Readonly<Record<string, number | string>> | undefined;
+  readonly call?: Readonly<Record<string, number>> | undefined;
 }
 
 /** Conditions on a request: all given fields must match. A list matches if one of its values does. */
@@ -269,13 +292,13 @@ export interface StatedCostInput {
   /** The header of the answer with its cost, an integer 0 … 10^9. */
   readonly answer: string;
   /** Units counted until the answer comes, an integer 1 … 10^9, at most the policy's smallest limit. Default 1. */
-  readonly reserve?: number | string | undefined;
+  readonly reserve?: number | undefined;
   /** `true`: the client sees the header. Default `false`: it is removed. */
-  readonly keep?: boolean | "true" | "false" | undefined;
+  readonly keep?: boolean | undefined;
 }
 
 /** The cost of the requests that match. */
 export interface CostRuleInput extends MatchInput {
   /** Units, an integer 0 … 10^9, at most the policy's smallest limit; 0 only peeks. */
-  readonly cost: number | string;
+  readonly cost: number;
 }

@@ -1,5 +1,6 @@
 /** The bindings of the central Redis, or of several. */
 
+import { noField } from "../nearest.ts";
 import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
@@ -65,7 +66,7 @@ function isToken(token: unknown): token is string {
 /** A decision calls each node at most once, and 100 names are scored in microseconds. */
 const MAX_NODES = 100;
 /** The fields of a node. */
-export const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region", "live"];
+const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region", "live"];
 const NODE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 /** Undefined: `REDIS_NODES` is absent. */
@@ -100,8 +101,9 @@ function readNode(
     wrong("ERR_REDIS_NODES", `${path}.${field}`, expected, found);
   };
   const isTaken = (field: "name" | "live") => before.some((one) => isTable(one) && one[field] === node[field]);
-  const other = Object.keys(node).find((field) => !NODE_FIELDS.includes(field));
-  if (other !== undefined) mistake(other, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
+  for (const field of Object.keys(node)) {
+    if (!NODE_FIELDS.includes(field)) mistake(field, noField(field, NODE_FIELDS), "an unknown field");
+  }
   if (typeof name !== "string" || !NODE_NAME.test(name)) {
     mistake("name", "1 to 32 lower case letters, digits or -, beginning with a letter or digit", name);
   } else if (isTaken("name")) {

@@ -90,7 +90,7 @@ export interface CalendarInput extends LimitBase {
   /** With `window: "week"`: the day on which it begins. Default `"monday"`. */
   readonly weekStart?: "monday" | "sunday" | undefined;
   /** With a month or a year: the day on which it begins, an integer 1 … 28; a year begins in January. Default 1. */
-  readonly monthDay?: number | string | undefined;
+  readonly monthDay?: number | undefined;
 }
 
 const FIELDS = {

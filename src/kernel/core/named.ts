@@ -7,13 +7,13 @@ import { type Duration, sayDuration } from "./duration.ts";
 import { type Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
 import { type CountedIn, describeUnits, type MeterUnit } from "./units.ts";
 
-/** Fields of every limit. Numbers may be strings, because a Worker's variables may hold them as strings. */
+/** Fields of every limit. */
 export interface LimitBase {
   /**
    * Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. Under a `usd`
    * meter: dollars.
    */
-  readonly limit: number | string;
+  readonly limit: number;
   /** `"global"` (default): one count for all regions. `"region"`: each region counts by itself. */
   readonly scope?: "global" | "region" | undefined;
 }

@@ -11,7 +11,7 @@ export interface SlidingWindowInput extends WindowBase {
   /** May be left out. */
   readonly algorithm?: "sliding-window" | undefined;
   /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */
-  readonly buckets?: number | string | undefined;
+  readonly buckets?: number | undefined;
   /** How the oldest bucket counts: the part inside the window (`"weighted"`, default), or all of it (`"whole"`). */
   readonly oldest?: "weighted" | "whole" | undefined;
 }
@@ -49,7 +49,7 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     return `a ${nameOfOne(unit)} counts for ${sayDuration(bucketMs * buckets)}, and up to ${sayDuration(bucketMs)} longer`;
   },
   worstCase({ kind, limit, bucketMs, buckets, unit }) {
-    if (kind === Kind.whole) return undefined;
+    if (kind === Kind.whole || limit === 1) return undefined;
     const worst = `up to ${describeUnits(2 * limit - 1, unit)} in ${sayDuration(bucketMs * buckets)}, if a burst comes at the end of a bucket`;
     return buckets > 1 ? `${worst}; never more than the limit in ${sayDuration(bucketMs * (buckets - 1))}` : worst;
   },

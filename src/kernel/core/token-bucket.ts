@@ -123,7 +123,7 @@ export interface TokenBucketInput extends WindowBase {
   /** Bursts of up to `burst` are admitted. */
   readonly algorithm: "token-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
+  readonly burst?: number | undefined;
 }
 
 /** A token bucket that delays a request if it can be admitted soon, instead of refusing it. */
@@ -131,7 +131,7 @@ export interface LeakyBucketInput extends WindowBase {
   /** Spreads requests instead of refusing them. */
   readonly algorithm: "leaky-bucket";
   /** Capacity in units, 1 … 10^9. Default: `limit`. */
-  readonly burst?: number | string | undefined;
+  readonly burst?: number | undefined;
   /** The longest delay of a request, 0 … 60 s, written like `window`. Default 0: no delay. */
   readonly maxDelay?: Duration | 0 | undefined;
 }
@@ -154,7 +154,7 @@ const LEAKY_FIELDS = {
 } as const;
 
 /** Both buckets promise the same, but for the delay. */
-const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
+const words: Pick<Named<BucketLimit, never>, "describe" | "promise" | "worstCase"> = {
   describe({ limit, windowMs, burst, unit }) {
     const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
     return `${perWindow(limit, windowMs, unit)}${atOnce}`;
@@ -164,6 +164,8 @@ const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
     const each = windowMs % limit === 0 ? `: one ${nameOfOne(unit)} every ${sayDuration(windowMs / limit, "")}` : "";
     return `comes back evenly${each}${delay}`;
   },
+  worstCase: ({ limit, windowMs, burst, unit }) =>
+    `up to ${describeUnits(burst + limit, unit)} in ${sayDuration(windowMs)}, if a burst comes from a full bucket`,
 };
 
 export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>> = {

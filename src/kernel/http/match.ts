@@ -1,8 +1,6 @@
 /** Which policies apply to a request, and at what cost. docs/configuration.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
-import { ConfigurationError } from "../config/mistake.ts";
-import { patternMistakes } from "../config/patterns.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import { addressTest } from "../request/address-range.ts";
 import { compilePattern } from "../request/pattern.ts";
@@ -67,11 +65,8 @@ const LONGEST_REMEMBERED = 512;
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
  * @param isLater whether a condition is decided later, by more than the head. Default: none is.
- * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(all: readonly Policy[], isLater: (condition: Match) => boolean = () => false): Matcher {
-  const mistakes = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
-  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   // An overflow is asked after the policy that matched, for the same request.
   const policies = all.filter(({ isOverflow }) => !isOverflow);
   const compiled = policies.map((policy) => compilePolicy(policy, isLater));

@@ -43,7 +43,10 @@ export function takesOf(
   if (options.region !== undefined) checkRegion(options.region);
   const takes = list.map((one): Take => {
     const found = policies.find(({ name }) => name === one.policy);
-    if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
+    if (!found) {
+      const names = policies.map(({ name }) => name).join(", ");
+      throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}; there are ${names}`);
+    }
     return {
       policy: found,
       key: keyByHand(found, one, ipv6Prefix),

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What a limiter is to its callers. */
 
+import type { CheckedPolicies } from "../config/policy-checked.ts";
 import type { PolicyInput } from "../config/policy-input.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Numbers, Policy } from "../core/policy.ts";
@@ -26,13 +27,12 @@ export interface LimiterFeature {
   readonly name: string;
 }
 
-/** Options of `createLimiter`. */
-export interface LimiterOptions {
+/** Options of `createLimiter`. @typeParam P the policies as they are written. */
+export interface LimiterOptions<P = readonly PolicyInput[]> {
   /**
-   * The policies as in wrangler.toml. Every mistake in them is reported at once; patterns of `match` and `cost` are
-   * read when the limiter is put before a handler.
+   * The policies as in wrangler.toml. Every mistake in them is reported at once.
    */
-  readonly policies: readonly PolicyInput[];
+  readonly policies: CheckedPolicies<P>;
   /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
   readonly store: Store;
   /**
@@ -147,9 +147,9 @@ export interface CloseOptions {
 }
 
 /** One of several policies of a take. */
-export interface PolicyTake extends KeyByHand {
+export interface PolicyTake<Name extends string = string> extends KeyByHand {
   /** The name of the policy. */
-  readonly policy: string;
+  readonly policy: Name;
   /** Default: the cost of the whole take. */
   readonly cost?: number;
   /** As in `TakeOptions`. Default: that of the whole take. */
@@ -168,9 +168,9 @@ export interface PolicyTake extends KeyByHand {
  * as many if it has `once`, one more if it has `ban`, and one more for each `sliding-log` and `concurrency` limit. A
  * refusal is a value. A failing store is handled as the policy says.
  */
-export interface Limiter {
+export interface Limiter<Name extends string = string> {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
-  readonly policies: readonly Policy[];
+  readonly policies: readonly (Policy & { readonly name: Name })[];
   /** Name of the region under which limits with `scope: "region"` count, unless a call names another. */
   readonly region: string;
   /** How many bits of an IPv6 address name a client. */
@@ -179,7 +179,7 @@ export interface Limiter {
    * Checks every limit of the policy, or of several policies, and counts under all of them or none, atomically. It does
    * not ask the overflow of a policy: after a refusal, take that one.
    */
-  take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  take(policy: Name | readonly PolicyTake<Name>[], options?: TakeOptions): Promise<Decision>;
   /**
    * Takes as soon as the units are there: for calls that a program makes itself to a limited API. It asks again at the
    * reported instant, a little later at random, and resolves with the decision that admits. It resolves with the last
@@ -190,19 +190,19 @@ export interface Limiter {
    *
    * @throws the signal's reason. If the call that is under way then admits, `wait` resolves: its units are counted.
    */
-  wait(policy: string | readonly PolicyTake[], options?: WaitOptions): Promise<Decision>;
+  wait(policy: Name | readonly PolicyTake<Name>[], options?: WaitOptions): Promise<Decision>;
   /** The answer that a take of this cost would get now. Counts nothing. */
-  peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  peek(policy: Name | readonly PolicyTake<Name>[], options?: TakeOptions): Promise<Decision>;
   /**
    * Forgets the counts of this key: the global ones and those of the region. Ids that were counted before (`once`) stay
    * known until they end: their repeats are still not counted. @throws {StoreError}
    */
-  reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits" | "once">): Promise<void>;
+  reset(policy: Name, options?: Omit<TakeOptions, "cost" | "plan" | "limits" | "once">): Promise<void>;
   /**
    * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
    * twice. Its units are never leased.
    */
-  reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
+  reserve(policy: Name | readonly PolicyTake<Name>[], options?: TakeOptions): Promise<Reservation>;
   /**
    * Before a process ends: sends the store what it is owed (counts of an outage, reports of `shared` and of bans),
    * gives back what is leased, and waits for settlements that are under way. What a store does not hear now is lost.

@@ -23,6 +23,7 @@ import { timesFactor, withWritten } from "../../kernel/core/numbers.ts";
 import type { Limit, Policy } from "../../kernel/core/policy.ts";
 import { describeUnits } from "../../kernel/core/units.ts";
 import { hasPlan } from "../../kernel/limiter/numbers.ts";
+import { noField } from "../../kernel/nearest.ts";
 import type { LiveMistake } from "./answers.ts";
 
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
@@ -193,8 +194,9 @@ function unknownFields(
   named: string = known.join(", "),
 ): LiveMistake[] {
   const unknown = Object.keys(entry).filter((name) => !known.includes(name));
-  const expected = `only the fields ${named}`;
-  return unknown.map((name) => ({ path: below(path, name), expected, found: "an unknown field" }));
+  return unknown.map((name) => {
+    return { path: below(path, name), expected: noField(name, known, named), found: "an unknown field" };
+  });
 }
 
 /** The path of a field. @param path empty: the value itself. */

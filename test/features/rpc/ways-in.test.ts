@@ -128,7 +128,7 @@ it("a request without a body calls nothing: policies on tools do not match it", 
 
 it("beside a meter the body is read once for both, and the handler gets it byte for byte", async () => {
   const tokens = {
-    ...{ name: "tokens", key: "global", match: { path: "/mcp" }, meter: { unit: "tokens" as const } },
+    ...{ name: "tokens", key: "global" as const, match: { path: "/mcp" }, meter: { unit: "tokens" as const } },
     limits: [{ algorithm: "fixed-window" as const, limit: 100_000, window: "30d" as const }],
   };
   const limiter = createLimiter({ policies: [...RPC_POLICIES, tokens], store: memoryStore() });

@@ -11,16 +11,17 @@ import type { overflowFields } from "../../../src/features/overflow/fields.ts";
 import type { rpcFields } from "../../../src/features/rpc/fields.ts";
 import type { sharedFields } from "../../../src/features/shared/fields.ts";
 import type { FeatureFields } from "../../../src/kernel/config/fields/field.ts";
-import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { KeyPart, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
+import type { KEY_SOURCES, KeySource } from "../../../src/kernel/request/sources.ts";
 
 /** What may be written for a field. */
 type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
   ? Word | (F extends { readonly asTable: infer Form } ? Written<Form> : never)
   : F extends { readonly is: "flag" }
-    ? boolean | "true" | "false"
+    ? boolean
     : F extends { readonly is: "integer" | "units" | "price" | "part" | "choice" }
-      ? number | string
+      ? number
       : F extends { readonly is: "duration" }
         ? Duration
         : F extends { readonly is: "text" }
@@ -69,13 +70,22 @@ type Differing<N extends FieldName> = {
   [K in N]: [OfEntry<K>, OfType<K>] extends [OfType<K>, OfEntry<K>] ? never : K;
 }[N];
 
+/** A source of a key, with what follows its name. */
+type Source = {
+  [S in KeySource]: (typeof KEY_SOURCES)[S] extends { readonly name: string } ? `${S}:${string}` : S;
+}[KeySource];
+
 it("a field of a policy has the type of its entry", () => {
   // The compiler names those that differ. The two forms of `cost` are too much for it. The limits of each algorithm
   // have types of their own in src/kernel/core, and the type of `count` says which statuses there are.
-  const differing: readonly never[] = [] as readonly Differing<Exclude<FieldName, "limits" | "count" | "cost">>[];
+  const differing: readonly never[] = [] as readonly Differing<
+    Exclude<FieldName, "limits" | "count" | "cost" | "key">
+  >[];
   const unknown: readonly never[] = [] as readonly (
     | Exclude<FieldName, keyof PolicyInput>
     | Exclude<keyof PolicyInput, FieldName>
   )[];
-  expect([...differing, ...unknown]).toEqual([]);
+  const sources: readonly KeyPart[] = [] as readonly Source[];
+  const written: readonly Source[] = [] as readonly KeyPart[];
+  expect([...differing, ...unknown, ...sources, ...written]).toEqual([]);
 });

@@ -20,7 +20,7 @@ describe("a configuration with mistakes", () => {
 
   it("has a fixture for every code that a file can cause", () => {
     const codes = new Set(
-      fixtures.flatMap(({ expected }) => expected.map((message) => /\((\w+)\)$/.exec(message)?.[1])),
+      fixtures.flatMap(({ expected }) => expected.map((message) => /\((\w+), docs\S+\)$/.exec(message)?.[1])),
     );
     // The variables of a wrangler.toml cannot hold a service binding, so settings.test.ts tests ERR_ORIGIN_TWICE. Only
     // the library has a clientIp: kernel/http/client-ip.test.ts.

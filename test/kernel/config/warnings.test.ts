@@ -2,25 +2,25 @@
 
 import { expect, it } from "vitest";
 import { parseSettings, warningsOf } from "../../../src/features/configuration.ts";
-import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { LoosePolicy } from "../../../src/kernel/config/policy-checked.ts";
 import { regionWarnings } from "../../../src/kernel/config/warnings.ts";
 import { checkedPolicies } from "../../features/live/policies.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
-const policiesOf = (policies: Omit<PolicyInput, "limits">[]) =>
+const policiesOf = (policies: Omit<LoosePolicy, "limits">[]) =>
   checkedPolicies(policies.map((policy) => ({ ...policy, limits })));
 
-function warningsIn(...policies: Omit<PolicyInput, "limits">[]): string[] {
+function warningsIn(...policies: Omit<LoosePolicy, "limits">[]): string[] {
   return warningsOf(policiesOf(policies));
 }
 
 /** The names of the policies that have a warning. */
-function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
+function warnedOf(...policies: Omit<LoosePolicy, "limits">[]): (string | undefined)[] {
   return warningsIn(...policies).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
 }
 
-const chosen: Omit<PolicyInput, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
+const chosen: Omit<LoosePolicy, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
 
 it.each(["bearer", "header:x-user", "cookie:sid", "query:u", "ip+bearer", "body:email"])(
   "warns of a policy that a client can leave by changing its %s",
@@ -61,7 +61,7 @@ it("warns of a ban by a key that others can send too", () => {
 });
 
 it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
-  const warned = (once: PolicyInput["once"]) =>
+  const warned = (once: LoosePolicy["once"]) =>
     warningsIn({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
   expect(warned("header:X-User")).toEqual([
     'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not counted',

@@ -123,7 +123,7 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
 
 it("rejects one kind for a list of policies, and one client twice, however it is spelt", async () => {
   const { limiter } = limited("ip");
-  const one = { policy: "api", kind: "ip", key: "::ffff:203.0.113.7" };
+  const one = { policy: "api", kind: "ip", key: "::ffff:203.0.113.7" } as const;
   await expect(limiter.take([one], { kind: "ip" })).rejects.toThrow(/its own key and kind/);
   await expect(limiter.take([one, { ...one, key: "203.0.113.7" }])).rejects.toThrow(/twice/);
 });

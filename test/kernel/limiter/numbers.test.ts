@@ -13,7 +13,8 @@ const day = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d
 const api: PolicyInput = {
   name: "api",
   limits: [day(2), { algorithm: "token-bucket", limit: 10, window: "31d" }],
-  plans: { pro: { "api-1": 4, "api-2": 20 }, team: { "api-1": "6" }, constructor: { "api-1": 8 } },
+  // A number may be a text in a Worker's variable.
+  plans: JSON.parse('{ "pro": { "api-1": 4, "api-2": 20 }, "team": { "api-1": "6" }, "constructor": { "api-1": 8 } }'),
 };
 const constructorPolicy: PolicyInput = { name: "constructor", limits: [day(3)] };
 

@@ -102,7 +102,7 @@ it.each([
 ])("an ipv6Prefix of %j is a mistake", (ipv6Prefix, found) => {
   const options = { policies: POLICIES as never, store: memoryStore(), ipv6Prefix: ipv6Prefix as number };
   expect(() => createLimiter(options)).toThrow(
-    `ipv6Prefix: expected an integer from 32 to 128; found ${found} (ERR_IPV6_PREFIX)`,
+    `ipv6Prefix: expected an integer from 32 to 128; found ${found} (ERR_IPV6_PREFIX, docs/errors.md#err_ipv6_prefix)`,
   );
 });
 

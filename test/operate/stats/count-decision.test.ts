@@ -102,7 +102,7 @@ it("counts what is decided without the store", async () => {
 });
 
 it("counts a repeat as a decision, and its units once", async () => {
-  const once = { key: ["global"], limits: limit(5), once: "header:idempotency-key" };
+  const once = { key: "global" as const, limits: limit(5), once: "header:idempotency-key" };
   const { limiter, sums } = counted([
     { ...once, name: "api" },
     { ...once, name: "trial", mode: "shadow" },

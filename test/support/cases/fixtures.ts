@@ -19,10 +19,15 @@ type Rows = readonly (Readonly<Record<string, unknown>> | string)[];
 function fixturesOf(rows: Rows, bindingsOf: (wrong: object) => Bindings, path: string): Fixture[] {
   const fixtures: { bindings: Bindings; expected: string[] }[] = [];
   for (const row of rows) {
-    if (typeof row === "string") fixtures.at(-1)!.expected.push(`${path}${row}`);
+    if (typeof row === "string") fixtures.at(-1)!.expected.push(withEntry(`${path}${row}`));
     else fixtures.push({ bindings: bindingsOf(row), expected: [] });
   }
   return fixtures;
+}
+
+/** A message as it is shown: the code's section of the page about errors follows the code. */
+export function withEntry(message: string): string {
+  return message.replaceAll(/\((ERR_\w+)\)$/gm, (_, code: string) => `(${code}, docs/errors.md#${code.toLowerCase()})`);
 }
 
 export function readFixtures(): Fixture[] {

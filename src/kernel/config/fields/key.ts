@@ -29,6 +29,12 @@ export function sourceBut(...others: readonly string[]) {
   } as const satisfies Field;
 }
 
+function functionInstead(value: unknown): string | undefined {
+  return typeof value === "function"
+    ? 'a source such as "ip" or "header:x-user"; a function that names the client is the option key of withRateLimit and rateLimit, for example rateLimit(limiter, { key: (request) => … })'
+    : undefined;
+}
+
 /** @param added the sources that features read. */
 export function keyBy(added: readonly KeySource[]) {
   const sources = ALL.filter((source) => !isAdded(source) || added.includes(source));
@@ -40,6 +46,7 @@ export function keyBy(added: readonly KeySource[]) {
           is: "text",
           form: new RegExp(`^${patternOf(sources)}(?:\\+${patternOf(sources)})*$`),
           forms: formsOf(sources),
+          meant: functionInstead,
         },
         default: ["ip"],
         expected: `a list of ${formsOf(sources).join(", ")}, or several joined by +`,
@@ -48,12 +55,15 @@ export function keyBy(added: readonly KeySource[]) {
   } as const satisfies FeatureFields;
 }
 
-/** For people: `bearer token, otherwise address`. Every list of keys ends with the address (kernel/http/key.ts). */
+/** Every list of keys ends with the address (kernel/http/key.ts). */
+export function withAddress(key: readonly string[]): readonly string[] {
+  return KEY_DESCRIPTIONS[key.at(-1) as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+}
+
+/** For people: `bearer token, otherwise address`. */
 export function describeKey(key: readonly string[]): string {
-  const last = key.at(-1)!;
-  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
   const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
-  return kinds.map(describeKind).join(", otherwise ");
+  return withAddress(key).map(describeKind).join(", otherwise ");
 }
 
 export function describePart(part: string): string {

@@ -3,6 +3,7 @@
 import { bareExpected, DURATION, parseDurationMs } from "../../core/duration.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
+import { nearest, noField } from "../../nearest.ts";
 import { isTable } from "../bindings.ts";
 import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
 import type { Field, Fields, Unit } from "./field.ts";
@@ -70,7 +71,7 @@ function rightValue(field: Field, value: unknown, at: Where): unknown {
     case "byAlgorithm": {
       if (!isTable(value)) return undefined;
       const fields = fieldsBy(field.tables, value);
-      if (fields) return readFields(fields, value, at);
+      if (fields) return readFields(fields, value, at, field.tables);
       const algorithm: Field = { is: "word", words: Object.keys(field.tables) };
       return wrong(algorithm, value.algorithm, inside(at, ".algorithm", "ERR_POLICY_ALGORITHM"));
     }
@@ -106,19 +107,49 @@ export function fieldsBy(tables: Readonly<Record<string, Fields>>, limit: { read
   return typeof algorithm === "string" && Object.hasOwn(tables, algorithm) ? tables[algorithm] : undefined;
 }
 
-/** The values of a table's fields. Those that are wrong are absent. */
-export function readFields(fields: Fields, table: Readonly<Record<string, unknown>>, at: Where) {
+/** The values of a table's fields. Those that are wrong are absent. @param tables those of all algorithms. */
+export function readFields(
+  fields: Fields,
+  table: Readonly<Record<string, unknown>>,
+  at: Where,
+  tables: Readonly<Record<string, Fields>> = {},
+) {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
     const value = read(field, table[name], inside(at, `.${name}`, field.code));
     if (value !== undefined) values[name] = value;
   }
-  const unknown = Object.keys(table).find((name) => table[name] !== undefined && !Object.hasOwn(fields, name));
-  if (unknown !== undefined) {
-    const expected = INSTEAD.get(unknown) ?? `only the fields ${Object.keys(fields).join(", ")}`;
-    at.mistakes.push(mistakeAbout("ERR_POLICY_FIELD", `${at.path}.${unknown}`, expected, table[unknown]));
+  for (const name of Object.keys(table)) {
+    if (table[name] === undefined || Object.hasOwn(fields, name)) continue;
+    const expected = INSTEAD.get(name) ?? instead(name, fields, tables);
+    at.mistakes.push(mistakeAbout("ERR_POLICY_FIELD", `${at.path}.${name}`, expected, table[name]));
   }
   return values;
+}
+
+/** What to write in the place of a field that a table does not have. */
+function instead(name: string, fields: Fields, tables: Readonly<Record<string, Fields>>): string {
+  const owners = Object.keys(tables).filter((algorithm) => Object.hasOwn(tables[algorithm]!, name));
+  if (owners.length > 0) return `no ${name}, which belongs to ${owners.join(", ")}`;
+  if (nearest(name, limitFields(fields))) {
+    return `no ${name}: did you mean limits = [{ limit = 100, window = "1m" }]?`;
+  }
+  return noField(name, Object.keys(fields));
+}
+
+/** Where a field stands in a policy that has this name, or nearly this name. */
+export function placeOf(name: string, policy: Fields): string | undefined {
+  const limits = limitFields(policy);
+  const meant = nearest(name, [...limits, ...Object.keys(policy)]);
+  if (meant === undefined) return undefined;
+  const place = limits.includes(meant) ? "policies[0].limits[0]" : "policies[0]";
+  return `did you mean ${meant} in ${place}? For example policies: [{ name: "api", limits: [{ limit: 100, window: "1m" }] }]`;
+}
+
+/** The fields of the limits that a table may have. */
+function limitFields({ limits }: Fields): string[] {
+  const tables = limits?.is === "list" && limits.of.is === "byAlgorithm" ? limits.of.tables : {};
+  return [...new Set(Object.values(tables).flatMap((fields) => Object.keys(fields)))];
 }
 
 /** Gives each field its own code: fields of policies and of limits have one. */
