@@ -469,7 +469,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address. This is checked when the middleware is made, or at the first request if a function of `env` makes the limiter. For a Worker in tests or `vite dev`, use `{ header: "cf-connecting-ip" }`.',
+    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address. This is checked when the middleware is made, or at the first request if a function of `env` makes the limiter. For a Worker in tests, builds or `vite dev`, use `{ header: "cf-connecting-ip" }`.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space.",
   ERR_TAKE_TOKEN:
