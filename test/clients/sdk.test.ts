@@ -67,14 +67,14 @@ it("a limit that is used up for long is an error with a message, and no client t
       // Its message is the body.
       const told = JSON.parse(error.message).error;
       expect(told).toMatchObject({ code: 429, status: "RESOURCE_EXHAUSTED" });
-      expect(told.message).toMatch(/Over the limit .*100 tokens per 31d/);
+      expect(told.message).toMatch(/Over the limit .*100 tokens per 31 days/);
       const [{ "@type": type, retryDelay }] = told.details;
       expect([type, Number.parseFloat(retryDelay) > 60]).toEqual(["type.googleapis.com/google.rpc.RetryInfo", true]);
       continue;
     }
     const isAnthropic = format === "anthropic-messages";
     expect(error).toBeInstanceOf(isAnthropic ? anthropic.RateLimitError : openai.RateLimitError);
-    expect(error.message).toMatch(/^429 .*Over the limit .*100 tokens per 31d/);
+    expect(error.message).toMatch(/^429 .*Over the limit .*100 tokens per 31 days/);
     expect(error).toMatchObject({ status: 429, type: "rate_limit_error" });
     if (!isAnthropic) expect(error).toMatchObject({ code: "rate_limit_exceeded" });
     expect(error.headers.get("x-should-retry")).toBe("false");

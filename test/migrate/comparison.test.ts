@@ -66,5 +66,5 @@ it("names the versions that the guides were read against", () => {
 
 it("a leased limit costs what was measured, less the Worker", () => {
   const price = costOf("headgate, leased", "half of 12,000 per minute");
-  expect(COMPARISON).toContain(`\`leased\` costs $${price},`);
+  expect(COMPARISON).toContain(`\`leased\` costs $${price}.`);
 });

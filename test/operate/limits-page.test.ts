@@ -130,6 +130,16 @@ describe("the document", () => {
     expect(documentOf({ POLICIES: exempting }, "eu")).toEqual(documentOf({ POLICIES }, "eu"));
   });
 
+  it("promises no wait where a limit is on requests at a time, each of which holds one slot whatever it costs", () => {
+    const slots = { name: "slots", cost: [{ path: "/a", cost: 5 }], limits: [{ algorithm: "concurrency", limit: 4 }] };
+    const document = documentOf({ POLICIES: [slots] });
+    expect(document.regions[0]!.policies[0]!.limits[0]!.description).toBe("4 requests at a time");
+    for (const write of [renderPage, limitsMarkdown]) {
+      expect(write(document)).toContain("nobody knows when one ends");
+      expect(write(documentOf({ POLICIES }))).not.toContain("nobody knows");
+    }
+  });
+
   it("names a claim that counts, and nothing of who issues it", () => {
     const IDENTITY = { jwks: "https://id.example.com/", issuer: "https://id.example.com", audience: "api" };
     const [policy] = POLICIES;
@@ -232,6 +242,10 @@ describe("the document", () => {
       { counts: { only: "successes" }, refusal: { status: 429 } },
       { counts: { only: "failures, 3xx, not 429" } },
     ]);
+    const descriptions = document.regions[0]!.policies.flatMap(({ limits }) => limits.map((one) => one.description));
+    expect(descriptions).toEqual([
+      ...["5 failed requests per minute", "5 successful requests per day", "5 counted requests per day"],
+    ]);
     for (const text of [renderPage(document), limitsMarkdown(document)]) {
       const plain = text.replace(/<[^>]*>|\*\*/g, "");
       expect(plain).toContain("Under login only failed requests count: those answered with a status of 400 or more.");
@@ -281,7 +295,9 @@ describe("the document", () => {
     expect(isValid.errors ?? []).toEqual([]);
     const worst = document.operators.flatMap(({ worstCases }) => worstCases.map(({ worstCase }) => worstCase));
     expect(worst).toEqual([
+      "up to 11 units in 1 second, if a burst comes from a full bucket",
       "up to 1,199 units in 1 minute, if a burst comes at the end of a bucket; never more than the limit in 50 seconds",
+      "up to 13 requests in 1 minute, if a burst comes from a full bucket",
       "up to 20,000 requests in a short time around the end of a window",
       "up to 20,000 requests in a short time around the end of a month",
       "up to $25 in a short time around the end of a day",
@@ -312,7 +328,7 @@ describe("the document", () => {
   it("has the operator's own words, escaped, and a link to whom clients can ask", () => {
     const words = {
       ...{ LIMITS_TITLE: "A <b>", LIMITS_CONTACT: "api@acme.example" },
-      ...{ LIMITS_BEFORE: "One <i>.\n\nTwo *.", LIMITS_AFTER: "After." },
+      ...{ LIMITS_BEFORE: "One <i>.\n\nTwo *.", LIMITS_AFTER: "1. After\n# no heading.\n\n- no list" },
     };
     const document = documentOf({ POLICIES, ...words });
     isValid(JSON.parse(JSON.stringify(document)));
@@ -321,9 +337,11 @@ describe("the document", () => {
     expect(page).toContain("<title>A &lt;b&gt;: Rate limits</title>");
     expect(page).toContain("<p>One &lt;i&gt;.</p><p>Two *.</p>");
     expect(page).toContain('<a href="mailto:api@acme.example">api@acme.example</a>');
-    expect(page.indexOf("<p>After.</p>")).toBeGreaterThan(page.indexOf("When you are refused"));
+    expect(page.indexOf("<p>1. After\n# no heading.</p>")).toBeGreaterThan(page.indexOf("When you are refused"));
     const markdown = limitsMarkdown(document);
     expect(markdown.split("\n\n").slice(0, 3)).toEqual(["# A \\<b\\>: Rate limits", "One \\<i\\>.", "Two \\*."]);
+    // Plain text: nothing of it is a heading or a list.
+    expect(markdown).toContain("\n\n1\\. After # no heading.\n\n\\- no list\n");
     expect(markdown).toContain("[api@acme.example](<mailto:api@acme.example>)");
     const url = documentOf({ POLICIES, LIMITS_CONTACT: "https://acme.example/a b>" });
     expect(limitsMarkdown(url)).toContain("(<https://acme.example/a%20b%3E>)");

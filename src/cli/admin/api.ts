@@ -72,6 +72,25 @@ export async function send(target: URL, init: RequestInit): Promise<Response> {
   });
 }
 
+/** More than any gateway answers with. Another server may go on for ever. */
+const MOST_BYTES = 16_777_216;
+
+/** Undefined: the body is not JSON, is too long, or did not arrive in full. */
+export async function jsonIn({ body }: Response): Promise<unknown> {
+  const [chunks, decoder] = [[] as string[], new TextDecoder()];
+  let bytes = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      if (bytes > MOST_BYTES) return undefined;
+      chunks.push(decoder.decode(chunk, { stream: true }));
+    }
+  } catch {
+    return undefined;
+  }
+  return parseJson(chunks.join(""));
+}
+
 /**
  * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the
  * call, the error's `problem` is the problem document.
@@ -89,7 +108,7 @@ export async function callAdmin({ url, token }: Access, call: AdminCall): Promis
   if (ifMatch !== undefined) headers.set("If-Match", String(ifMatch).replace(/[^\x21-\x7e]/g, "?"));
   const response = await send(target, { method, headers, body: body ? JSON.stringify(body) : null });
   const { status, ok } = response;
-  const answer = parseJson(await response.text().catch(() => ""));
+  const answer = await jsonIn(response);
   // If the counts cannot be read, the refusal has the override.
   if (isTable(answer) && answers in answer && (ok || method === "GET")) return answer;
   if (ok) throw new Failure(`${url.host} answered ${status} without "${answers}". Is it a gateway?`);

@@ -1,12 +1,12 @@
 /** `headgate doctor`: what a running gateway lacks, or the store that a configuration names. */
 
 import type { Command } from "commander";
-import { isTable, parseJson } from "../../kernel/config/bindings.ts";
+import { isTable } from "../../kernel/config/bindings.ts";
 import { TAKE } from "../../kernel/store/redis/script.generated.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { type DoctorFacts, doctorFacts, namedPlaces } from "../../operate/doctor.ts";
 import { storeOf } from "../../stores/store-from-env.ts";
-import { type Access, type Body, callAdmin, checkedAccess, isThisMachine, reservedUrl, send } from "../admin/api.ts";
+import { type Access, callAdmin, checkedAccess, isThisMachine, jsonIn, reservedUrl, send } from "../admin/api.ts";
 import { type ExitCode, Failure, type Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import {
@@ -36,7 +36,7 @@ async function doctor(named: string | undefined, options: DoctorOptions, io: Io)
   const isUrl = target !== undefined && /^https?:/i.test(target);
   const token = options.token ?? io.env.HEADGATE_TOKEN ?? "";
   const seen = isUrl ? await seenAt(checkedAccess(target, token, io.err)) : await seenFrom(target, options, io);
-  const findings = findingsOf(seen);
+  const findings = findingsIn(seen);
   if (options.json) io.out(jsonText({ target: target ?? null, findings, facts: seen.facts ?? null }));
   else io.out(findings.map(shown).join(""));
   return findings.some(({ level }) => level === "problem") ? 1 : 0;
@@ -50,35 +50,37 @@ export function shown({ level, about, says, todo }: Finding): string {
 const LOCAL_TIMEOUT_MS = 10_000;
 const HERE = { version: VERSION, script: TAKE.sha1 };
 
+/** What another version of the gateway answers may have any form. */
+function findingsIn(seen: Seen): Finding[] {
+  try {
+    return findingsOf(seen);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const { facts: _, clock: __, ...others } = seen;
+    return findingsOf({ ...others, refused: "its answer has another form" });
+  }
+}
+
 /** @throws {Failure} if there is no gateway. */
 async function seenAt(access: Access): Promise<Seen> {
   const { url, token } = access;
   const response = await send(reservedUrl(url, "/health"), { headers: { Accept: "application/json" } });
-  const health = parseJson(await response.text().catch(() => ""));
-  if (!isTable(health) || typeof health.status !== "string") {
-    throw new Failure(`${url.host} answered ${response.status} without a "status". Is it a gateway?`);
+  const health = await jsonIn(response);
+  if (!isTable(health) || !/^\d+\.\d+\.\d+[\w.+-]{0,50}$/.test(String(health.version))) {
+    throw new Failure(`${url.host} answered ${response.status} without a version. Is it a gateway?`);
   }
   const seen = { ...HERE, isHere: isThisMachine(url), health };
-  if (!token) return seen;
+  if (!token || health.status === "misconfigured") return seen;
   const sentMs = Date.now();
   try {
-    const facts = factsIn(await callAdmin(access, { path: "/doctor", answers: "places" }));
+    const facts = (await callAdmin(access, { path: "/doctor", answers: "places" })) as unknown as DoctorFacts;
     // The gateway reads its clock at the end, somewhere between these two instants.
     const accuracyMs = (Date.now() - sentMs) / 2;
     return { ...seen, facts, clock: { aheadMs: facts.atMs - sentMs - accuracyMs, accuracyMs } };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { ...seen, refused: error.lines.join(" ") };
+    return { ...seen, refused: error.lines[0]! };
   }
-}
-
-/** @throws {Failure} if it is the answer of another program. */
-function factsIn(answer: Body): DoctorFacts {
-  const { places, policies, script } = answer;
-  if (!Array.isArray(places) || !Array.isArray(policies) || typeof script !== "string") {
-    throw new Failure("the answer has another form: use the command line of the gateway's version");
-  }
-  return answer as unknown as DoctorFacts;
 }
 
 /** @throws {Failure} with every mistake of the configuration. */

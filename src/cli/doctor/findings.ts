@@ -1,6 +1,8 @@
 /** What `headgate doctor` says about what it has seen. No I/O. */
 
 import { isTable } from "../../kernel/config/bindings.ts";
+import { withAddress } from "../../kernel/config/fields/key.ts";
+import { countedAddress } from "../../kernel/request/address.ts";
 import type { ClientFacts, DoctorFacts, PlaceFacts } from "../../operate/doctor.ts";
 import type { Body } from "../admin/api.ts";
 
@@ -41,10 +43,11 @@ export function findingsOf(seen: Seen): Finding[] {
     const places = byName.flatMap((place) => placeFindings(place, facts, health !== undefined));
     found.push(...storeFindings(facts), ...places, ...secretFindings(facts, seen.isHere));
     if (facts.client) found.push(...clientFindings(facts.client, countedByAddress(facts), seen.isHere));
-  } else {
+  } else if (health?.status !== "misconfigured") {
     found.push(accessFinding(seen.refused));
   }
-  if (seen.clock) found.push(machineFinding(seen.clock));
+  const wrongClock = { level: "note", todo: "Set the one that is wrong by NTP." } as const;
+  if (seen.clock) found.push(clockFinding("The gateway's clock", "this machine's", seen.clock, wrongClock));
   return found;
 }
 
@@ -63,11 +66,13 @@ function healthFindings({ status, mistakes, notes, store, ...health }: Body, isP
   if (!isPublic || status === "misconfigured") return found;
   if (store === "memory") return [...found, IN_MEMORY];
   const shown = health.redis ?? health.counts;
-  const { reachable, latencyMs, error, warning, breaker } = isTable(shown) ? shown : {};
-  if (reachable === false) found.push(away(String(store), String(error)));
-  else found.push({ level: "ok", about: "store", says: `${store} answers the gateway in ${latencyMs} ms.` });
-  if (breaker === "open") found.push(away(String(store), "OPEN"));
-  if (warning !== undefined) found.push({ level: "problem", about: "eviction", says: `${warning}.` });
+  if (!isTable(shown)) return found;
+  const places = Array.isArray(shown.places) ? shown.places.filter(isTable) : [shown];
+  for (const { name = store, reachable, latencyMs, error, warning, breaker } of places) {
+    if (reachable !== true || breaker === "open") found.push(away(String(name), String(error ?? "OPEN")));
+    else found.push({ level: "ok", about: "store", says: `${name} answers the gateway in ${latencyMs} ms.` });
+    if (warning !== undefined) found.push({ level: "problem", about: "eviction", says: `${name}: ${warning}.` });
+  }
   return found;
 }
 
@@ -82,8 +87,8 @@ function versionFindings({ version, script, health, facts }: Seen): Finding[] {
     const says = `The gateway is version ${version} too, but its script is another one (${facts.script.slice(0, 12)}).`;
     return [{ level: "problem", about, says, todo: "Deploy the gateway from an unchanged package." }];
   }
-  const ofScript = facts ? `, its script ${script.slice(0, 12)}` : "";
-  return [{ level: "ok", about, says: `Gateway and command line are version ${version}${ofScript}.` }];
+  const ofScript = facts ? ` (script ${script.slice(0, 12)})` : "";
+  return [{ level: "ok", about, says: `Gateway and command line are both version ${version}${ofScript}.` }];
 }
 
 const IN_MEMORY: Finding = {
@@ -127,13 +132,9 @@ function placeFindings(place: PlaceFacts, { store, timeoutMs }: DoctorFacts, isG
     found.push({ level: "ok", about: "store", says: `${answers}.` });
   }
   const whose = isGateway ? "the gateway's" : "this machine's";
-  if (Math.abs(aheadMs) - latencyMs / 2 > CLOCK_MS) {
-    const says = `The clock of ${name} is ${apart(aheadMs)} ${whose}.`;
-    const todo = "Set the clock that is wrong by NTP: windows are by the store's, ends of overrides by the gateway's.";
-    found.push({ level: "problem", about: "clock", says, todo });
-  } else {
-    found.push({ level: "ok", about: "clock", says: `The clock of ${name} agrees with ${whose}.` });
-  }
+  const todo = "Set the clock that is wrong by NTP: windows are by the store's, ends of overrides by the gateway's.";
+  const clock = { aheadMs, accuracyMs: latencyMs / 2 };
+  found.push(clockFinding(`The clock of ${name}`, whose, clock, { level: "problem", todo }));
   return store === "redis" ? [...found, evictionFinding(name, eviction)] : found;
 }
 
@@ -164,23 +165,25 @@ function secretFindings({ hasKeySecret, store }: DoctorFacts, isHere: boolean): 
 /** Of the doctor's own request, which had no `X-Forwarded-For` when it left. */
 function clientFindings(client: ClientFacts, byAddress: readonly string[], isHere: boolean): Finding[] {
   const about = "client";
-  const who = byAddress.length === 0 ? "No policy counts by address" : `By address count: ${byAddress.join(", ")}`;
+  const who =
+    byAddress.length === 0 ? "No policy counts by address" : `These policies count by address: ${byAddress.join(", ")}`;
   const wrong = wrongAddress(client, isHere);
-  if (wrong) return [{ level: byAddress.length === 0 ? "note" : "problem", about, ...wrong }];
+  // From this machine to this machine there may be no proxy that is there otherwise.
+  if (wrong) return [{ level: isHere || byAddress.length === 0 ? "note" : "problem", about, ...wrong }];
   const from = client.clientIp === null ? "CF-Connecting-IP" : JSON.stringify(client.clientIp);
   return [{ level: "ok", about, says: `${who}. This request came from ${client.address} (${from}).` }];
 }
 
 function countedByAddress({ policies }: DoctorFacts): string[] {
   const isAddress = (kind: string) => kind.split("+").some((part) => /^ip(4?\/\d+)?$/.test(part));
-  return policies.filter(({ key }) => key.some(isAddress)).map(({ name }) => name);
+  return policies.filter(({ key }) => withAddress(key).some(isAddress)).map(({ name }) => name);
 }
 
 function wrongAddress(client: ClientFacts, isHere: boolean): Pick<Finding, "says" | "todo"> | undefined {
   const { clientIp, address } = client;
   const forwardedFor = client.forwardedFor?.split(/[,\s]+/).filter(Boolean) ?? [];
   const listed = forwardedFor.length === 0 ? "no X-Forwarded-For" : `X-Forwarded-For: ${forwardedFor.join(", ")}`;
-  const { header = "CF-Connecting-IP", hops = 1, trust } = typeof clientIp === "object" ? (clientIp ?? {}) : {};
+  const { header = "CF-Connecting-IP" } = typeof clientIp === "object" ? (clientIp ?? {}) : {};
   if (address === null) {
     const says = `This request has no client address in ${header}: all such requests count as one client.`;
     return { says, todo: `Set CLIENT_IP to what your proxy writes. The request had ${listed}.` };
@@ -189,10 +192,9 @@ function wrongAddress(client: ClientFacts, isHere: boolean): Pick<Finding, "says
     const says = `This request counts for ${address}, a private address: probably that of a proxy, so all clients are one.`;
     return { says, todo: `Set CLIENT_IP to what your proxy writes. The request had ${listed}.` };
   }
-  const isList = header.toLowerCase() === "x-forwarded-for";
-  const mostEntries = isList ? hops : 1;
-  const isBehindMore = forwardedFor.length > mostEntries || (!isList && forwardedFor.some((one) => one !== address));
-  if (trust !== undefined || !isBehindMore) return undefined;
+  // The first proxy has written the first entry: the address of this machine.
+  const [first = address] = forwardedFor;
+  if (countedAddress(first) === countedAddress(address)) return undefined;
   const says = `This request came through more proxies than CLIENT_IP says (${listed}), and counts for ${address}.`;
   const todo = `If they are yours: CLIENT_IP = { header = "x-forwarded-for", hops = ${forwardedFor.length} }.`;
   return { says, todo };
@@ -204,22 +206,24 @@ function isPrivate(address: string): boolean {
 
 function accessFinding(refused: string | undefined): Finding {
   const about = "access";
-  if (refused !== undefined) return { level: "problem", about, says: `The admin API could not be asked: ${refused}` };
+  if (refused !== undefined) {
+    const todo = "See whether HEADGATE_TOKEN is its ADMIN_TOKEN, and whether this command line has its version.";
+    return { level: "problem", about, says: `The admin API could not be asked: ${refused}`, todo };
+  }
   const says =
     "Without a token the eviction policy, the key secret, the store's clock and addresses were not looked at.";
   return { level: "note", about, says, todo: "Set HEADGATE_TOKEN to the gateway's ADMIN_TOKEN." };
 }
 
-function machineFinding({ aheadMs, accuracyMs }: { readonly aheadMs: number; readonly accuracyMs: number }): Finding {
+/** @param wrong what it is if they differ. */
+function clockFinding(
+  clock: string,
+  whose: string,
+  { aheadMs, accuracyMs }: NonNullable<Seen["clock"]>,
+  wrong: Pick<Finding, "level" | "todo">,
+): Finding {
   const about = "clock";
-  if (Math.abs(aheadMs) - accuracyMs <= CLOCK_MS) {
-    return { level: "ok", about, says: "The gateway's clock agrees with this machine's." };
-  }
-  const says = `The gateway's clock is ${apart(aheadMs)} this machine's.`;
-  return { level: "note", about, says, todo: "Set the one that is wrong by NTP." };
-}
-
-/** `5.2 s ahead of`. */
-function apart(aheadMs: number): string {
-  return `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  if (Math.abs(aheadMs) - accuracyMs <= CLOCK_MS) return { level: "ok", about, says: `${clock} agrees with ${whose}.` };
+  const apart = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  return { ...wrong, about, says: `${clock} is ${apart} ${whose}.` };
 }

@@ -9,10 +9,10 @@ import { VERSION } from "../../kernel/version.ts";
 import { exists, writeText } from "../files.ts";
 import { Failure, type Io } from "../io.ts";
 import { jsonText, line, quoted } from "../printable.ts";
-import { type Answers, answersOf, ask, QUESTIONS } from "./questions.ts";
+import { answersOf, ask, type Given, QUESTIONS } from "./questions.ts";
 import { boundTo, templateFiles } from "./template.ts";
 
-interface InitOptions extends Partial<Answers> {
+interface InitOptions extends Given {
   readonly counts?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -32,7 +32,7 @@ export function addInit(program: Command, io: Io): void {
     "the same as --behind framework: a Worker that only holds the counts of an app",
   );
   command
-    .addOption(counts.conflicts(Object.keys(QUESTIONS)))
+    .addOption(counts.conflicts("behind"))
     .option("-y, --yes", "ask nothing, also on a terminal")
     .option("--json", "print one JSON object: folder, name, headgate (its spec), files")
     .action((folder: string | undefined, options: InitOptions) => init(folder, options, io));
@@ -40,7 +40,7 @@ export function addInit(program: Command, io: Io): void {
 
 async function init(named: string | undefined, options: InitOptions, io: Io): Promise<void> {
   const { behind = options.counts ? "framework" : undefined, key, store, yes, json } = options;
-  const given = { ...(behind && { behind }), ...(key && { key }), ...(store && { store }) };
+  const given = { behind, key, store };
   const isAsked = io.terminal && !yes && !json && behind !== "framework";
   const answers = isAsked ? await ask(given, io.terminal, io) : answersOf(given);
   const isCounts = answers.behind === "framework";

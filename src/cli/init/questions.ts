@@ -3,6 +3,7 @@
 import { createInterface } from "node:readline";
 import { isHttpUrl } from "../../kernel/config/bindings.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
+import { printable } from "../printable.ts";
 
 export interface Answers {
   /** `demo`, `worker`, `framework`, or the URL of a server. */
@@ -50,53 +51,57 @@ export const QUESTIONS: Readonly<Record<keyof Answers, Question>> = {
 };
 
 const NAMES = Object.keys(QUESTIONS) as (keyof Answers)[];
-const DEFAULTS = Object.fromEntries(NAMES.map((name) => [name, QUESTIONS[name].choices[0]![0]]));
+
+/** Absent: the default, or what somebody types. */
+export type Given = { readonly [N in keyof Answers]?: string | undefined };
 
 /** Who has answered that takes the defaults for the rest. */
-export function answersOf(given: Partial<Answers>): Answers {
-  for (const name of NAMES) {
-    const word = given[name];
-    if (word === undefined || isAnswer(name, word)) continue;
-    throw new Misuse(`--${name}: expected ${QUESTIONS[name].choices.map(([one]) => one).join(", ")}; found "${word}"`);
+export function answersOf(given: Given): Answers {
+  const { behind, key, store } = given;
+  if (behind === "framework" && (key !== undefined || store !== undefined)) {
+    throw new Misuse("a Worker that only counts has no policies: expected neither --key nor --store");
   }
-  return { ...DEFAULTS, ...given } as Answers;
+  const answers = NAMES.map((name) => {
+    const { choices } = QUESTIONS[name];
+    const word = given[name] ?? choices[0]![0];
+    if (isAnswer(name, word)) return [name, word];
+    throw new Misuse(`--${name}: expected ${choices.map(([one]) => one).join(", ")}; found "${word}"`);
+  });
+  return Object.fromEntries(answers) as Answers;
 }
 
 /** Asks for what is not given. @throws {Failure} if the input ends before the last answer. */
-export async function ask(given: Partial<Answers>, input: NodeJS.ReadableStream, io: Io): Promise<Answers> {
+export async function ask(given: Given, input: NodeJS.ReadableStream, io: Io): Promise<Answers> {
+  const typed: Record<keyof Answers, string> = { ...answersOf(given) };
   const reader = createInterface({ input });
   const lines = reader[Symbol.asyncIterator]();
-  const typed: Partial<Record<keyof Answers, string>> = { ...answersOf(given), ...given };
   try {
     for (const name of NAMES) {
       if (given[name] !== undefined) continue;
       const { asks, choices } = QUESTIONS[name];
       io.err(`${asks}\n${choices.map(([, means], at) => `  ${at + 1}  ${means}\n`).join("")}`);
-      let answer: string | undefined;
-      while (answer === undefined) {
+      for (;;) {
         io.err("[1] ");
         const { value, done } = await lines.next();
         if (done) throw new Failure("nothing was written: the questions were not answered");
         const text = String(value).trim() || "1";
-        const word = choices[Number(text) - 1]?.[0] ?? text;
-        if (isAnswer(name, word)) answer = word;
-        else
-          io.err(
-            word === URL_WORD ? "Type the URL itself, with https://\n" : `Type a number from 1 to ${choices.length}.\n`,
-          );
+        typed[name] = choices[Number(text) - 1]?.[0] ?? text;
+        if (isAnswer(name, typed[name])) break;
+        const expected =
+          typed[name] === URL_WORD ? "the URL itself, with https://" : `a number from 1 to ${choices.length}.`;
+        io.err(`Type ${expected}\n`);
       }
-      typed[name] = answer;
-      if (answer === "framework") break;
+      if (typed.behind === "framework") break;
     }
   } finally {
     // Or the process would wait for more.
     reader.close();
   }
-  return typed as Answers;
+  return typed;
 }
 
 function isAnswer(name: keyof Answers, word: string): boolean {
-  // As for ORIGIN_URL. No quote can end the text in wrangler.toml.
-  if (name === "behind" && isHttpUrl(word)) return !/[?#"\\\s]/.test(word);
+  // As for ORIGIN_URL. No quote can end the text in wrangler.toml, and TOML allows no control characters.
+  if (name === "behind" && isHttpUrl(word)) return !/[?#"\\\s]/.test(word) && printable(word) === word;
   return word !== URL_WORD && QUESTIONS[name].choices.some(([one]) => one === word);
 }

@@ -200,7 +200,7 @@ export default app;
 }
 
 function readme(name: string, { behind, key, store }: Answers): string {
-  const who = { ip: "address", "api-key": "API key", jwt: "signed-in user" }[key];
+  const who = { ip: "address", "api-key": "API key, and 600 for each address", jwt: "signed-in user" }[key];
   const isGateway = behind !== "worker";
   const [what, where] = isGateway
     ? ["A headgate gateway", "The policies and the origin are in `wrangler.toml`."]
@@ -217,7 +217,7 @@ Durable Object counts.
 `;
   return `# ${name}
 
-${what}: 60 requests per minute and ${who}. ${where}
+${what}: 60 requests per minute for each ${who}. ${where}
 
 \`npm install\`, then \`npm run dev\` runs it here${checks}, and \`npm run deploy\` deploys it.
 ${isGateway ? signIn : ""}${store === "redis" ? redis : ""}`;

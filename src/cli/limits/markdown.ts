@@ -14,6 +14,7 @@ import {
   planTable,
   sentencesOn,
   together,
+  whenRefused,
 } from "../../operate/limits-page/document.ts";
 
 export function limitsMarkdown(document: LimitsDocument): string {
@@ -73,7 +74,7 @@ export function limitsMarkdown(document: LimitsDocument): string {
         ]
       : []),
     "## When you are refused",
-    'You get 429 with `Retry-After`: after that many seconds the same request, sent alone, succeeds. Add a little random time, so that clients do not all come back at once. With `"retry":"never"` the request costs more than a limit allows, and can never succeed.',
+    whenRefused(document),
     ...sentencesOn("whenRefused", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
     ...(policies.length > 0 ? [`curl waits as long as \`Retry-After\` says: ${code(waiting)}`] : []),
     ...paragraphsOf(after).map(prose),
@@ -95,9 +96,11 @@ function cell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
 
-/** Escapes markup: names of headers and queries can hold any character. */
+/** Escapes markup: names of headers and queries, and the operator's own words, can hold any character. */
 function prose(text: string): string {
-  return text.replace(/[\\`*_<>&[\]]/g, "\\$&");
+  const oneLine = text.replace(/\s+/g, " ").replace(/[\\`*_~<>&[\]]/g, "\\$&");
+  // At the beginning of a line these are a heading or a list.
+  return oneLine.replace(/^(\d*)(?=[#+=.)-])/, "$1\\");
 }
 
 /** As code, so that nothing is markup. The fence has more backticks than the text has in a row. */

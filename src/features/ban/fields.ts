@@ -70,9 +70,9 @@ export const banWords = {
     const { after, withinMs, forMs } = ban;
     const refusals = after === 1 ? "1 refusal" : `${after} refusals`;
     const times = forMs.map((ms) => sayDuration(ms));
-    const first = `after ${refusals} within ${sayDuration(withinMs)}, all requests are refused for ${times[0]}`;
+    const first = `after ${refusals} within ${sayDuration(withinMs)}, all these requests are refused for ${times[0]}`;
     const meaning =
-      times.length === 1 ? first : `${first}, and if that happens again for ${times.slice(1).join(", then ")}`;
+      times.length === 1 ? first : `${first}, and if that happens again, for ${times.slice(1).join(", then ")}`;
     return { ban: { after, withinMs, forMs, meaning } };
   },
   say: ({ ban }) => ({ next: ban?.meaning }),

@@ -56,6 +56,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   successes: "only successful requests count: those answered with a status below 400",
 };
 
+const COUNTED: Readonly<Record<string, `${string} requests`>> = {
+  failures: "failed requests",
+  successes: "successful requests",
+};
+
 function meaningOf(terms: readonly string[]): string {
   const words = terms.filter((term) => term in MEANINGS);
   const statuses = terms.filter((term) => !(term in MEANINGS) && !isException(term));
@@ -73,4 +78,5 @@ function meaningOf(terms: readonly string[]): string {
 export const countWords = {
   tell: ({ count }) => count && { counts: { only: count.join(", "), meaning: meaningOf(count) } },
   say: ({ counts }) => ({ costs: counts?.meaning }),
+  counted: ({ count }) => count && (COUNTED[count.join()] ?? "counted requests"),
 } as const satisfies ClientWords;

@@ -124,7 +124,8 @@ export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> 
   fields: FIELDS,
   limitOf: ({ limit, timeout, sockets }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout, sockets }),
   valuesOf: ({ limit, timeoutMs, sockets }) => ({ limit, timeout: timeoutMs, sockets }),
-  describe: ({ limit, unit }) => `${describeUnits(limit, unit)} at a time`,
+  // A request holds one slot, whatever it costs.
+  describe: ({ limit, unit }) => `${describeUnits(limit, unit && "requests")} at a time`,
   promise({ timeoutMs, sockets }) {
     const open = sockets === "open" ? ", and a WebSocket until it closes" : "";
     return `a request counts until it is answered${open}, at most for ${sayDuration(timeoutMs)} if its connection is lost`;

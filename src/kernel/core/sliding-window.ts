@@ -49,7 +49,7 @@ export const namedSlidingWindow: Named<WindowLimit, ValuesOf<typeof FIELDS>> = {
     return `a ${nameOfOne(unit)} counts for ${sayDuration(bucketMs * buckets)}, and up to ${sayDuration(bucketMs)} longer`;
   },
   worstCase({ kind, limit, bucketMs, buckets, unit }) {
-    if (kind === Kind.whole) return undefined;
+    if (kind === Kind.whole || limit === 1) return undefined;
     const worst = `up to ${describeUnits(2 * limit - 1, unit)} in ${sayDuration(bucketMs * buckets)}, if a burst comes at the end of a bucket`;
     return buckets > 1 ? `${worst}; never more than the limit in ${sayDuration(bucketMs * (buckets - 1))}` : worst;
   },

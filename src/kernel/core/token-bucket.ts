@@ -154,7 +154,7 @@ const LEAKY_FIELDS = {
 } as const;
 
 /** Both buckets promise the same, but for the delay. */
-const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
+const words: Pick<Named<BucketLimit, never>, "describe" | "promise" | "worstCase"> = {
   describe({ limit, windowMs, burst, unit }) {
     const atOnce = burst === limit ? "" : `, at most ${describeUnits(burst, unit)} at once`;
     return `${perWindow(limit, windowMs, unit)}${atOnce}`;
@@ -164,6 +164,8 @@ const words: Pick<Named<BucketLimit, never>, "describe" | "promise"> = {
     const each = windowMs % limit === 0 ? `: one ${nameOfOne(unit)} every ${sayDuration(windowMs / limit, "")}` : "";
     return `comes back evenly${each}${delay}`;
   },
+  worstCase: ({ limit, windowMs, burst, unit }) =>
+    `up to ${describeUnits(burst + limit, unit)} in ${sayDuration(windowMs)}, if a burst comes from a full bucket`,
 };
 
 export const namedTokenBucket: Named<BucketLimit, ValuesOf<typeof TOKEN_FIELDS>> = {

@@ -12,9 +12,9 @@ const UNITS_PER_DOLLAR = 100_000;
 export const DOLLARS_EXPECTED = "dollars from 0.00001 to 10000, with at most 5 decimals";
 
 /** What a limit counts, in words for clients: a meter's unit, or without a meter what each request costs. */
-export type CountedIn = MeterUnit | "requests" | "units";
+export type CountedIn = MeterUnit | "units" | "requests" | `${string} requests`;
 
-/** `token`, `request`. */
+/** `token`, `failed request`. */
 export function nameOfOne(unit: CountedIn = "units"): string {
   return unit.replace(/s$/, "");
 }

@@ -124,8 +124,9 @@ function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Polic
 }
 
 /** A limit with what it counts, in words. */
-function counted<L extends Limit>(limit: L, { cost }: Pick<Policy, "cost">): L & { readonly unit: CountedIn } {
-  return { ...limit, unit: limit.unit ?? (cost.length > 0 ? "units" : "requests") };
+function counted<L extends Limit>(limit: L, policy: Policy): L & { readonly unit: CountedIn } {
+  const [requests = "requests"] = WORDS.flatMap(({ counted }) => counted?.(policy) ?? []);
+  return { ...limit, unit: limit.unit ?? (policy.cost.length > 0 ? "units" : requests) };
 }
 
 function describeNumbers(limit: Limit, policy: Policy) {
@@ -172,6 +173,15 @@ export const INTRODUCTION = "Every limit that matches a request applies. A refus
 
 /** What stands above the table of costs. */
 export const COSTS = "A request costs 1 unit, except for those in this table. The first row that matches holds.";
+
+/** What a refused client can do. What stands between backticks is code. */
+export function whenRefused({ regions }: LimitsDocument): string {
+  const limits = regions[0]!.policies.flatMap(({ limits }) => limits);
+  const slots = limits.some(({ algorithm }) => algorithm === "concurrency")
+    ? " For a limit on requests at a time nobody knows when one ends: try again every few seconds."
+    : "";
+  return `You get 429 with \`Retry-After\`: after that many seconds the same request, sent alone, succeeds.${slots} Add a little random time, so that clients do not all come back at once. The body (\`application/problem+json\`) names the limits in \`violated-policies\`. With \`"retry":"never"\` the request costs more than a limit allows, and can never succeed.`;
+}
 
 /** The address of a link to whom clients can ask. */
 export function contactLink(contact: string): string {

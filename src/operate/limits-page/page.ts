@@ -16,6 +16,7 @@ import {
   sampleRequest,
   sentencesOn,
   together,
+  whenRefused,
 } from "./document.ts";
 
 /** A piece of the page. What is put into one is escaped, unless it is a piece itself. */
@@ -55,10 +56,9 @@ ${costs(document)}
 ${headerFields(document)}
 <h2>When you are refused</h2>
 <p>
-You get 429 with <code>Retry-After</code>: after that many seconds the same request, sent alone, succeeds. Add a little
-random time, so that clients do not all come back at once. The body (<code>application/problem+json</code>) names the
-limits in <code>violated-policies</code>. With <code>"retry":"never"</code> the request costs more than a limit allows,
-and can never succeed.
+${whenRefused(document)
+  .split("`")
+  .map((text, at) => (at % 2 === 0 ? text : html`<code>${text}</code>`))}
 </p>
 ${sentencesOn("whenRefused", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
 ${policies.length > 0 && html`<p>curl waits as long as <code>Retry-After</code> says: <code>${curl}</code></p>`}

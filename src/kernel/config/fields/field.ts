@@ -93,6 +93,8 @@ export interface ClientWords<Members extends object = Values> {
   readonly tell?: (policy: Policy, documented: readonly Policy[]) => Members | undefined;
   /** The same in sentences, for people. */
   readonly say?: (members: Members) => Said;
+  /** What its limits count, if not every request. */
+  readonly counted?: (policy: Policy) => `${string} requests` | undefined;
   /** What its word of `consistency` means. */
   readonly consistency?: Readonly<Record<string, string>>;
 }

@@ -55,12 +55,15 @@ export function keyBy(added: readonly KeySource[]) {
   } as const satisfies FeatureFields;
 }
 
-/** For people: `bearer token, otherwise address`. Every list of keys ends with the address (kernel/http/key.ts). */
+/** Every list of keys ends with the address (kernel/http/key.ts). */
+export function withAddress(key: readonly string[]): readonly string[] {
+  return KEY_DESCRIPTIONS[key.at(-1) as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+}
+
+/** For people: `bearer token, otherwise address`. */
 export function describeKey(key: readonly string[]): string {
-  const last = key.at(-1)!;
-  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
   const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
-  return kinds.map(describeKind).join(", otherwise ");
+  return withAddress(key).map(describeKind).join(", otherwise ");
 }
 
 export function describePart(part: string): string {

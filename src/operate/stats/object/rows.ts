@@ -36,10 +36,11 @@ const NEWEST_HOUR = "SELECT arrived, heard_at, isolates, totals FROM hours ORDER
 const MINUTES = "SELECT * FROM minutes WHERE arrived >= ? AND arrived < ? ORDER BY arrived";
 const FIRST_MINUTE = "SELECT MIN(arrived) AS arrived FROM minutes WHERE arrived >= ?";
 const DELETE_MINUTES = "DELETE FROM minutes WHERE arrived < ?";
-/** The newest one stays: it has the totals. */
+/** The newest one stays, without its clients: it has the totals. */
 const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT MAX(arrived) FROM hours)";
 const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
-const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
+const FORGET_CLIENTS = "UPDATE hours SET top = '{}' WHERE arrived < ?";
+const ARE_HOURS_LEFT = "SELECT EXISTS (SELECT 1 FROM hours WHERE top <> '{}') AS yes";
 
 /** How long a report of breakers holds if the isolate does not say, in ms. */
 const OPEN_MS = 60_000;
@@ -86,8 +87,8 @@ export class StatsRows {
     }
     this.#storage.sql.exec(DELETE_MINUTES, Math.min(now - DAY, unfoldedAfter(this.#newestHour())));
     this.#storage.sql.exec(DELETE_HOURS, now - MAX_MINUTES - HOUR);
+    this.#storage.sql.exec(FORGET_CLIENTS, now - MAX_MINUTES - HOUR);
     if (this.#says(ARE_MINUTES_LEFT)) return "minutes";
-    // The newest hour stays as it is.
     return this.#says(ARE_HOURS_LEFT) ? "hours" : "nothing";
   }
 
