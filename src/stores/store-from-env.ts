@@ -51,7 +51,7 @@ const storeLike = onceForEqual(membersOfSettings, (settings: StoreSettings) => {
     const found = isWorkers()
       ? ", no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: each isolate"
       : " and no UPSTASH_REDIS_REST_TOKEN: each process";
-    const quiet = "If you want that, in tests for example, pass memoryStore() instead of storeFromEnv(…)";
+    const quiet = "Where that is right, as in tests, pass memoryStore() instead of storeFromEnv(…)";
     console.warn(`headgate: no UPSTASH_REDIS_REST_URL${found} counts on its own, in memory. ${quiet}`);
   }
   return storeOf(settings);
