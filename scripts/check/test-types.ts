@@ -41,6 +41,7 @@ express().use(limit).use("/v1", rateLimit(limiter, { key: (req: express.Request)
 express().get("/", (req, res) => void res.json(req.rateLimit?.remaining));
 createServer((req, res) => limit(req, res, () => res.end()));
 createSecureServer((req, res) => limit(req, res, () => res.end()));
+createServer((req, res) => limit(req, res, (() => {}) as (error?: Error) => void)); // Fastify's done
 createServer((req) => void (req as { rateLimit?: Decision }).rateLimit?.remaining);
 // @ts-expect-error there is no such option
 rateLimit(limiter, { clientIP: "socket" });
