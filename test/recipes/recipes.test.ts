@@ -29,8 +29,7 @@ import { SURROUNDINGS } from "./surroundings.ts";
 
 const OUTPUT = ["text", "json"];
 /** `npm run test:examples` runs such commands: they ask the registry. */
-const INSTALLS =
-  /^(?:(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+|node index\.mjs)\n)+$/;
+const INSTALLS = /^(?:(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n)+$/;
 const LOCAL = /localhost:(?:8787|3000)/g;
 /** The commands of packages, as npm scripts find them. */
 const IN_NODE = { PATH: `${join(ROOT, "node_modules/.bin")}:${process.env.PATH}` };
