@@ -10,7 +10,7 @@ const limit = rateLimit(limiter, { clientIp: "socket" });
 
 const app = Fastify();
 app.addHook("onRequest", (request, reply, done) => {
-  reply.raw.setHeaders(new Map(Object.entries(reply.getHeaders())));
+  for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
   limit(request.raw, reply.raw, done);
 });
 app.get("/", (request) => `Hello! ${request.raw.rateLimit?.remaining} left\n`);
