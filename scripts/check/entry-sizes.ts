@@ -60,7 +60,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 31.8 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
   { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 11.8 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 172.4 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 172.6 },
 ];
 
 interface EntrySize {

@@ -1,7 +1,7 @@
 /** The examples that are no Workers, each installed from the packed package and run where it belongs. */
 
 import type { ChildProcess } from "node:child_process";
-import { cpSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,11 +22,14 @@ interface Example {
   /** Installed beside what its package.json names. */
   readonly beside: readonly string[];
   readonly build?: string;
+  /** Changes the copy of the example. */
+  readonly change?: (folder: string) => void;
   /** Programs to start, by what they are. */
   readonly starts: Readonly<Record<string, readonly [program: string, ...args: string[]]>>;
 }
 
 export const [BUN, DENO] = ["bun@1.4.5", "deno@2.9.6"] as const;
+const NEXT_15 = "next@15.5.29";
 const DENO_RUN = ["run", "--allow-net", "--allow-env", "--allow-read", "deno.mjs"];
 
 const RUNS: readonly Example[] = [
@@ -67,9 +70,51 @@ const RUNS: readonly Example[] = [
     name: "next",
     beside: [],
     build: "build",
-    starts: { "Next.js": ["node_modules/.bin/next", "start"] },
+    starts: { "Next.js 16, proxy.ts": ["node_modules/.bin/next", "start"] },
+  },
+  {
+    name: "next",
+    beside: [],
+    build: "build",
+    change: (folder) => asMiddleware(folder),
+    starts: { "Next.js 16, middleware.ts": ["node_modules/.bin/next", "start"] },
+  },
+  {
+    name: "next",
+    beside: [NEXT_15],
+    build: "build",
+    change: (folder) => asMiddleware(folder),
+    starts: { "Next.js 15, edge": ["node_modules/.bin/next", "start"] },
+  },
+  {
+    name: "next",
+    beside: [NEXT_15],
+    build: "build",
+    change: (folder) => asMiddleware(folder, ' runtime: "nodejs",'),
+    starts: { "Next.js 15, Node": ["node_modules/.bin/next", "start"] },
+  },
+  {
+    name: "node-frameworks",
+    beside: [nodePackage(NODE_20)],
+    starts: {
+      "Fastify on Node 24": [process.execPath, "fastify.mjs"],
+      "Fastify on Node 20": [node20, "fastify.mjs"],
+      "Koa on Node 24": [process.execPath, "koa.mjs"],
+      "Koa on Node 20": [node20, "koa.mjs"],
+      "NestJS on Node 24": [process.execPath, "nestjs/dist/main.js"],
+    },
   },
 ];
+
+/** As releases before Next.js 16 name it, for the edge runtime. @param config more of its configuration. */
+function asMiddleware(folder: string, config = ""): void {
+  const proxy = readFileSync(join(folder, "proxy.ts"), "utf8");
+  const middleware = proxy
+    .replace("function proxy", "function middleware")
+    .replace("config = {", `config = {${config}`);
+  writeFileSync(join(folder, "middleware.ts"), middleware);
+  rmSync(join(folder, "proxy.ts"));
+}
 
 interface Redis {
   /** Of the REST bridge. */
@@ -82,12 +127,13 @@ interface Redis {
 /** @param directory an existing folder. @throws if a command fails or the statuses are others. */
 export async function testElsewhere(tarball: string, directory: string, redis: Redis): Promise<void> {
   process.env.NEXT_TELEMETRY_DISABLED = "1";
-  for (const [at, { name, beside, build, starts }] of RUNS.entries()) {
+  for (const [at, { name, beside, build, change, starts }] of RUNS.entries()) {
     const folder = join(directory, `elsewhere-${at}`);
     cpSync(join(EXAMPLES, name), folder, {
       recursive: true,
       filter: (path) => !/\/examples\/.*\/(?:node_modules|\.next)(?:\/|$)/.test(path),
     });
+    change?.(folder);
     const startMs = Date.now();
     run(folder, "npm", "install", "--no-audit", "--no-fund", "--no-save", tarball, ...beside);
     run(folder, "npm", "run", build ?? "check");

@@ -34,6 +34,10 @@ interface Case {
   readonly beside?: string;
   readonly path?: string;
   readonly init?: RequestInit;
+  /** Its Durable Object counts, and not Redis. */
+  readonly isObject?: boolean;
+  /** What the framework has built for wrangler. */
+  readonly config?: string;
 }
 
 const CASES: readonly Case[] = [
@@ -42,6 +46,8 @@ const CASES: readonly Case[] = [
   { example: "gateway", path: "/v1/items" },
   { example: "service-binding", beside: "gateway" },
   { example: "monthly-quota", path: "/v1/export" },
+  { example: "sveltekit", beside: "sveltekit/app-counts", isObject: true },
+  { example: "astro", config: "dist/server/wrangler.json", isObject: true },
   { example: "openai-proxy", path: "/v1/responses", init: { method: "POST", body: '{"max_output_tokens":4500}' } },
 ];
 
@@ -87,12 +93,10 @@ function isAsked(part: string): boolean {
   return parts.length === 0 || parts.includes(part);
 }
 
-async function drive({ example, beside, path = "/", init }: Case): Promise<void> {
-  const configs = [example, ...(beside ? [beside] : [])].flatMap((name) => [
-    "-c",
-    join(directory, name, "wrangler.toml"),
-  ]);
-  const wrangler = await startWranglerDev(join(directory, example), [...configs, ...vars]);
+async function drive({ example, beside, path = "/", init, isObject, config = "wrangler.toml" }: Case): Promise<void> {
+  const configs = ["-c", join(directory, example, config)];
+  if (beside) configs.push("-c", join(directory, beside, "wrangler.toml"));
+  const wrangler = await startWranglerDev(join(directory, example), [...configs, ...(isObject ? [] : vars)]);
   try {
     const address = `2001:db8:0:${randomBytes(2).toString("hex")}::1`;
     const ask = () => {

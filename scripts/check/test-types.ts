@@ -33,7 +33,7 @@ const PROGRAMS: Readonly<
 import { createServer } from "node:http";
 import { createSecureServer } from "node:http2";
 import express from "express";
-import { createLimiter, memoryStore } from "headgate";
+import { createLimiter, type Decision, memoryStore } from "headgate";
 import { rateLimit } from "headgate/express";
 const limiter = createLimiter({ policies: [{ name: "a", limits: [{ limit: 1, window: "1m" }] }], store: memoryStore() });
 const limit = rateLimit(limiter, { clientIp: { header: "x-forwarded-for", hops: 1 } });
@@ -41,6 +41,8 @@ express().use(limit).use("/v1", rateLimit(limiter, { key: (req: express.Request)
 express().get("/", (req, res) => void res.json(req.rateLimit?.remaining));
 createServer((req, res) => limit(req, res, () => res.end()));
 createSecureServer((req, res) => limit(req, res, () => res.end()));
+createServer((req, res) => limit(req, res, (() => {}) as (error?: Error) => void)); // Fastify's done
+createServer((req) => void (req as { rateLimit?: Decision }).rateLimit?.remaining);
 // @ts-expect-error there is no such option
 rateLimit(limiter, { clientIP: "socket" });
 `,

@@ -450,7 +450,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",
   ERR_COUNTS_SHARDS: "{{COUNTS_SHARDS}}.",
   ERR_ORIGIN_URL:
-    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding. If it leads back to the gateway, requests are answered 508 (`Loop Detected`), and the log has a line `origin-loop`.",
+    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word [`route`](configuration.md#the-origin). `ORIGIN` is a service binding. If either leads back to the gateway, requests get 508 (`Loop Detected`), and the log has a line `origin-loop`.",
   ERR_ORIGIN_TWICE: "`ORIGIN_URL` and the service binding `ORIGIN` are both set. Remove one.",
   ERR_ORIGIN_TIMEOUT_MS: "{{ORIGIN_TIMEOUT_MS}}. 0: no limit.",
   ERR_REGION:
@@ -465,11 +465,11 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
   ERR_RATE_LIMIT_HEADERS_ON_CACHEABLE: "`RATE_LIMIT_HEADERS_ON_CACHEABLE` is `on` or `off` (default).",
   ERR_IDENTITY:
-    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for `localhost`. Issuers whose tokens come in the same place need different names.",
+    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for `localhost`. Issuers with the same `cookie`, or without one, need different `issuer`s.",
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address; the middleware is refused when it is made, or with the first request if a function of `env` makes the limiter. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`, if a policy may count by address. This is checked when the middleware is made, or at the first request if a function of `env` makes the limiter. For a Worker in tests, builds or `vite dev`, use `{ header: "cf-connecting-ip" }`.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space.",
   ERR_TAKE_TOKEN:
@@ -491,7 +491,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_STATS:
     '`STATS` must be the Durable Object of the metrics, which `ALERT_URL` needs. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
   ERR_ANALYTICS:
-    "The gateway doesn't use a binding `ANALYTICS`. To write data points, use `onDecision`: [recipe](recipes/analytics-engine.md).",
+    "Remove the binding `ANALYTICS`: the gateway doesn't use it. To write data points, use `onDecision`: [recipe](recipes/analytics-engine.md).",
   ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: there are no metrics. With `ALERT_URL` it can't be `0s`.",
   ERR_ALERT_URL:
     "`ALERT_URL` is the `https` URL of the webhook that gets [warnings](configuration.md#warnings-before-the-end), without credentials in front of the host. `http` works only for `localhost`. Set it like a [secret](deploy.md#secrets): messages don't show it.",

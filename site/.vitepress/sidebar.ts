@@ -64,7 +64,11 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         items: [
           page("Hono", "docs/recipes/hono.md"),
           page("Express", "docs/recipes/express.md"),
+          page("Fastify", "docs/recipes/fastify.md"),
+          page("Koa", "docs/recipes/koa.md"),
+          page("NestJS", "docs/recipes/nestjs.md"),
           page("Next.js", "docs/recipes/next.md"),
+          page("SvelteKit, Astro, Nuxt, Remix", "docs/recipes/workers-frameworks.md"),
           page("tRPC", "docs/recipes/trpc.md"),
           page("Other languages", "docs/recipes/other-languages.md"),
         ],

@@ -48,11 +48,14 @@ export interface ExpressOptions<Req extends NodeRequest = NodeRequest> extends O
   readonly body?: (req: Req) => unknown;
 }
 
-/** What Express calls for each request. With plain `node:http` call it yourself; `next` is then what answers. */
+/**
+ * What Express calls for each request. With plain `node:http` call it yourself; `next` is then what answers, and it
+ * also gets the errors that your functions throw.
+ */
 export type ExpressMiddleware<Req extends NodeRequest = NodeRequest> = (
   req: Req,
   res: NodeResponse,
-  next: (error?: unknown) => void,
+  next: (error?: Error) => void,
 ) => void;
 
 declare global {

@@ -1,7 +1,7 @@
 /** Timers: one that a signal ends, and those that keep no process alive. */
 
 /** The longest wait of `setTimeout` (2^31 - 1 ms, 24.8 days); with a longer one it does not wait at all. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Timers count whole milliseconds: by a server's clock one may fire almost a millisecond early. */
 const TIMER_GRAIN_MS = 1;

@@ -83,6 +83,8 @@ interface BudgetOptions {
   readonly timeoutMs: number;
   /** Ends the call: its answer is not waited for any longer. */
   abort?(): void;
+  /** As for `spendBudget`. */
+  readonly set?: typeof setIdleTimeout | undefined;
 }
 
 /**
@@ -91,9 +93,9 @@ interface BudgetOptions {
  *
  * @throws {OutOfTime} if the budget is spent, or what the call itself throws.
  */
-export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }: BudgetOptions): Promise<T> {
+export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort, set }: BudgetOptions): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    let stop = spendBudget(budgetMs, () => {
+    const outOfTime = () => {
       let giveUp = () => {};
       const answer = new Promise<T | undefined>((tell) => {
         giveUp = () => tell(undefined);
@@ -117,7 +119,8 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
         stop = spendBudget(timeoutMs, waitLonger, setIdleTimeout);
       });
       reject(new OutOfTime({ answer, hasFailed }));
-    });
+    };
+    let stop = spendBudget(budgetMs, outOfTime, set);
     const stopped =
       <V>(settle: (outcome: V) => void) =>
       (outcome: V) => {

@@ -3,6 +3,7 @@
 import { checkOptions } from "../kernel/check-options.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "../kernel/place/breaker.ts";
 import { withIsolate } from "../kernel/place/isolate.ts";
+import { setIdleTimeout } from "../kernel/sleep.ts";
 import { failureOf } from "../kernel/store/failure.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "../kernel/store/store.ts";
 import { OutOfTime, withinBudget } from "../kernel/time-budget.ts";
@@ -53,11 +54,11 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
 
 /** A store whose calls end within `timeoutMs`, or within the budget of the decision, and throw `StoreError` only. */
 function withTimeBudget(store: Store, timeoutMs: number): Store {
-  async function within<T>(work: () => Promise<T>, budgetMs = timeoutMs): Promise<T> {
+  async function within<T>(work: () => Promise<T>, budgetMs = timeoutMs, set?: typeof setIdleTimeout): Promise<T> {
     // A store may throw before there is a promise.
     const call = (async () => await work())();
     try {
-      return await withinBudget(call, { budgetMs, timeoutMs });
+      return await withinBudget(call, { budgetMs, timeoutMs, set });
     } catch (error) {
       if (error instanceof OutOfTime) throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
       throw failureOf(error);
@@ -77,7 +78,9 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ...(live && {
       live: {
         ...(live.replied && { replied: (namespace) => live.replied!(namespace) }),
-        read: (known, budgetMs, namespace) => within(() => live.read(known, undefined, namespace), budgetMs),
+        // What waits for the document has a timer of its own.
+        read: (known, budgetMs, namespace) =>
+          within(() => live.read(known, undefined, namespace), budgetMs, setIdleTimeout),
         write: (text, version, namespace) => within(() => live.write(text, version, namespace)),
       },
     }),

@@ -51,7 +51,8 @@ const storeLike = onceForEqual(membersOfSettings, (settings: StoreSettings) => {
     const found = isWorkers()
       ? ", no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: each isolate"
       : " and no UPSTASH_REDIS_REST_TOKEN: each process";
-    console.warn(`headgate: no UPSTASH_REDIS_REST_URL${found} counts on its own, in memory`);
+    const quiet = "Where that is right, as in tests, pass memoryStore() instead of storeFromEnv(…)";
+    console.warn(`headgate: no UPSTASH_REDIS_REST_URL${found} counts on its own, in memory. ${quiet}`);
   }
   return storeOf(settings);
 });

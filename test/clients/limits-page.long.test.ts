@@ -41,7 +41,7 @@ it.each(firstOf(looks))("is whole, accessible and on its own: %s", async (name, 
   expect(answer?.status()).toBe(200);
   expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
   const columns = page.getByRole("table").first().locator("thead th");
-  expect(await columns.allTextContents()).toEqual(["Limit", "frankfurt", "america", "Promise"]);
+  expect(await columns.allTextContents()).toEqual(["Limit", "frankfurt", "america", "How it comes back"]);
   const text = await page.content();
   for (const policy of policies) expect(text).toContain(policy.name);
   expect(text).not.toMatch(/unsaid|only-tried|12345[78]/);

@@ -203,7 +203,7 @@ it("a month of calls is sold from the 15th on, and its customers see what the ex
       text.replace(/([tw]=|Retry-After: |Reset: |AfterMs":)\d+/g, "$1…").replace(/"region":"\w+"/, "…");
     const shown = blocksOf("examples/monthly-quota/README.md", "text", "json").map(({ text }) => text);
     expect(seen.map(timeless)).toEqual(shown.map(timeless));
-    for (const said of ["10000 per month", "resets at midnight on the 15th, America/Los_Angeles"]) {
+    for (const said of ["10,000 units per month", "resets at midnight on the 15th, America/Los_Angeles"]) {
       expect(page).toContain(said);
     }
   }

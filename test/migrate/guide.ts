@@ -74,15 +74,23 @@ async function withoutKeyLocking(): Promise<string> {
 export async function startWorker(code: string): Promise<Send> {
   const env = await redisBindings();
   const file = await fileOf(code);
-  // On Workers, the edge says who the client is.
-  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-  const program = (await import(pathToFileURL(file).href)) as {
-    default: { fetch(...args: unknown[]): Promise<Response> };
-  };
-  vi.unstubAllGlobals();
+  const program = await onWorkers(
+    async () =>
+      (await import(pathToFileURL(file).href)) as { default: { fetch(...args: unknown[]): Promise<Response> } },
+  );
   const ctx = { waitUntil() {}, passThroughOnException() {} };
-  return async (headers = {}) =>
-    await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);
+  return (headers = {}) =>
+    onWorkers(() => program.default.fetch(new Request("https://app.example/", { headers }), env, ctx));
+}
+
+/** On Workers, the edge says who the client is. A limiter may be made with the first request. */
+async function onWorkers<T>(run: () => Promise<T>): Promise<T> {
+  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+  try {
+    return await run();
+  } finally {
+    vi.unstubAllGlobals();
+  }
 }
 
 /** Starts a program that listens on `PORT` and prints that it does. @returns its address. */

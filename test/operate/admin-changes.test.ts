@@ -167,11 +167,22 @@ describe("who changed what", () => {
     expect([changes.length, changes[0].version, changes.at(-1).version]).toEqual([100, 3, 102]);
   });
 
-  it.each(["text", [null, 7, {}, { at: 1 }], [{ at: "", by: "", version: 1, changed: [null, { policy: 3 }] }]])(
+  it("is all of it when many change it at once", async () => {
+    const admin = adminOf();
+    const clients = Array.from({ length: 12 }, (_, i) => `203.0.113.${i}`);
+    await Promise.all(clients.map((key) => admin("PUT", "/overrides/api", { key, body: { block: true } })));
+    const changes: { version: number; changed: { key: string }[] }[] = await changesOf(admin);
+    expect(changes.map(({ version }) => version)).toEqual(clients.map((_, i) => i + 1));
+    expect(new Set(changes.flatMap(({ changed }) => changed.map(({ key }) => key))).size).toBe(12);
+  });
+
+  const handmade = { at: "2026-11-22", by: "", version: 1, changed: [null, { policy: 3 }] };
+  it.each<[unknown]>([["text"], [[null, 7, {}, { at: 1 }]], [[handmade, { ...handmade, at: "soon" }]]])(
     "that somebody has written by hand, %j, hinders nothing",
     (changes) => {
       const found = changesIn(changes);
       expect(found.flatMap(({ changed }) => changed)).toEqual([]);
+      expect(found.map(({ at }) => new Date(at).toISOString())).toHaveLength(found.length);
     },
   );
 });

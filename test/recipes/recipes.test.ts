@@ -42,8 +42,8 @@ interface Wrangler {
 it.each(firstOf(["README.md", ...FIRST_PAGES, ...RECIPES]))("%s does what it says", async (page) => {
   const blocks = page === "README.md" ? blocksOf(page).slice(0, 4) : blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
-  const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
-  if (file) return expect(blocks.map(({ text }) => text)).toContain(read(file));
+  const { files } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  if (files) return expect(blocks.map(({ text }) => text)).toEqual(expect.arrayContaining(files.map(read)));
   if (page.startsWith("docs/recipes/")) expect(blocks.filter(isOutput), "what it prints").not.toEqual([]);
   const expected = blocks.filter(isOutput).map(({ text }) => timeless(text));
   expect(await withinAMinute(() => printedByPage(page, blocks))).toEqual(expected);

@@ -11,8 +11,8 @@ export interface Surroundings {
   readonly more?: (server: Server) => void;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;
-  /** A file of the examples that the page shows. `npm run test:examples` runs it, with packages that are not here. */
-  readonly file?: string;
+  /** Files of the examples that the page shows. `npm run test:examples` runs them, with packages that are not here. */
+  readonly files?: readonly string[];
   /** Variables of the reader's shell, and of programs. A program also gets `ORIGIN`, the URL of the server. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -62,7 +62,16 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   },
   "other-languages": { vars: { TAKE_TOKEN }, env: { TAKE_TOKEN } },
   warnings: { env: { ALERT_SECRET: "a secret of thirty-two characters" } },
-  next: { file: "examples/next/proxy.ts" },
+  next: { files: ["examples/next/proxy.ts"] },
+  fastify: { files: ["examples/node-frameworks/fastify.mjs"] },
+  koa: { files: ["examples/node-frameworks/koa.mjs"] },
+  nestjs: { files: ["examples/node-frameworks/nestjs/main.ts"] },
+  "workers-frameworks": {
+    files: [
+      ...["examples/astro/src/worker.js", "examples/astro/wrangler.toml"],
+      ...["examples/sveltekit/src/limit.js", "examples/sveltekit/src/hooks.server.js"],
+    ],
+  },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },
   logins: {

@@ -22,10 +22,13 @@ export function viewText(): string {
 
 export function showView(text: string): void {
   const told = new URLSearchParams(text);
-  const [fromMs, toMs] = [Date.parse(told.get("from") ?? ""), Date.parse(told.get("to") ?? "")];
+  // A link may name any time: there are counts of so long, and a chart of a thousand years is none.
+  const at = now();
+  const fromMs = Math.max(Date.parse(told.get("from") ?? ""), at - RANGES.at(-1)![0] * MINUTE_MS);
+  const toMs = Math.min(Date.parse(told.get("to") ?? ""), at);
   const span = fromMs < toMs ? { fromMs, toMs } : undefined;
   // A chosen time grows older: a longer range may be needed to see it.
-  const leastMs = Math.max((Number(told.get("range")) || 0) * MINUTE_MS, span ? now() - fromMs : 0);
+  const leastMs = Math.max((Number(told.get("range")) || 0) * MINUTE_MS, span ? at - fromMs : 0);
   const [minutes] = RANGES.find(([one]) => one * MINUTE_MS >= leastMs) ?? RANGES.at(-1)!;
   if (minutes !== stats.get().minutes) chooseRange(minutes);
   zoom.set(span);

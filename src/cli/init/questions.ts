@@ -27,10 +27,7 @@ export const QUESTIONS: Readonly<Record<keyof Answers, Question>> = {
       ["demo", "nothing yet: a demo answers"],
       [URL_WORD, "a server: type its URL, for example https://origin.example.com"],
       ["worker", "this Worker itself: an app with headgate as its middleware"],
-      [
-        "framework",
-        "an app whose framework builds its own Worker: SvelteKit, Astro, React Router, Nuxt, OpenNext, Analog",
-      ],
+      ["framework", "an app whose framework builds its own Worker: SvelteKit, Nuxt, Analog"],
     ],
   },
   key: {

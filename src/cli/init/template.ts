@@ -138,8 +138,8 @@ class_name = "HeadgateStats"
 tag = "v2"
 new_sqlite_classes = ["HeadgateStats"]
 
-# The files of the console, /.headgate/console. The Worker comes first: no request is answered by a file and passes the
-# limits by.
+# The files of the console, /.headgate/console, which needs an ADMIN_TOKEN. The Worker comes first: no request is
+# answered by a file and passes the limits by.
 [assets]
 directory = "./node_modules/headgate/console/dist"
 binding = "ASSETS"
@@ -201,11 +201,15 @@ export default app;
 
 function readme(name: string, { behind, key, store }: Answers): string {
   const who = { ip: "address", "api-key": "API key, and 600 for each address", jwt: "signed-in user" }[key];
-  const [what, where] =
-    behind === "worker"
-      ? ["An app with headgate as its middleware", "The policies are in `src/index.ts`."]
-      : ["A headgate gateway", "The policies and the origin are in `wrangler.toml`."];
-  const checks = behind === "worker" ? "" : ", `npm run check` says what is wrong";
+  const isGateway = behind !== "worker";
+  const [what, where] = isGateway
+    ? ["A headgate gateway", "The policies and the origin are in `wrangler.toml`."]
+    : ["An app with headgate as its middleware", "The policies are in `src/index.ts`."];
+  const checks = isGateway ? ", `npm run check` says what is wrong" : "";
+  const signIn = `
+To see the console, write \`ADMIN_TOKEN=<at least 32 characters>\` into \`.dev.vars\`, and sign in with it at
+\`/.headgate/console\`.
+`;
   const redis = `
 Redis counts as soon as it has an address and a token: write both into \`.dev.vars\` for this machine, and for the
 deployed Worker run \`npx wrangler secret put UPSTASH_REDIS_REST_URL\` and \`… UPSTASH_REDIS_REST_TOKEN\`. Until then the
@@ -216,5 +220,5 @@ Durable Object counts.
 ${what}: 60 requests per minute for each ${who}. ${where}
 
 \`npm install\`, then \`npm run dev\` runs it here${checks}, and \`npm run deploy\` deploys it.
-${store === "redis" ? redis : ""}`;
+${isGateway ? signIn : ""}${store === "redis" ? redis : ""}`;
 }

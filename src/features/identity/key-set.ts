@@ -3,7 +3,9 @@
  * data and no promises: on Workers a request may wait forever for what another request has begun.
  */
 
-import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import type { CryptoKey, JSONWebKeySet, JWTVerifyGetKey } from "jose";
+import { JWKSNoMatchingKey } from "jose/errors";
+import { createLocalJWKSet } from "jose/jwks/local";
 import { reportLines } from "../../kernel/lines.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../../kernel/place/timing.ts";
@@ -111,7 +113,7 @@ export function createKeySet(
     const name = JSON.stringify([header.alg, header.kid]);
     const key = imported.get(name);
     if (key) return key;
-    if (!known) throw new errors.JWKSNoMatchingKey();
+    if (!known) throw new JWKSNoMatchingKey();
     // Made for each look: while it imports a key it shares a promise.
     const { document } = known;
     const found = await createLocalJWKSet(document)(header, token);
@@ -126,7 +128,7 @@ export function createKeySet(
       try {
         return await find(header, token);
       } catch (error) {
-        const newer = error instanceof errors.JWKSNoMatchingKey ? ready(waitMs, background, true) : undefined;
+        const newer = error instanceof JWKSNoMatchingKey ? ready(waitMs, background, true) : undefined;
         if (!newer) throw error;
         await newer;
         return await find(header, token);

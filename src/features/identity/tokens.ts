@@ -1,6 +1,10 @@
 /** Verifies the tokens of one place of requests, and remembers the results. */
 
-import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
+import type { JWTPayload } from "jose";
+// Not "jose" as a whole: Next.js warns of what its edge runtime lacks in any file that is imported, used or not.
+import { JWKSNoMatchingKey, JWTInvalid } from "jose/errors";
+import { decodeJwt } from "jose/jwt/decode";
+import { jwtVerify } from "jose/jwt/verify";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { isTable } from "../../kernel/config/bindings.ts";
 import type { IssuerSettings } from "../../kernel/config/identity.ts";
@@ -99,14 +103,14 @@ export function createTokens(options: TokensOptions): VerifyToken {
     try {
       const { payload, protectedHeader } = await jwtVerify(token, keys.finder(waitMs, background), rules);
       // It has a meaning only for what is no JWT.
-      if (protectedHeader.b64 !== undefined) throw new errors.JWTInvalid();
+      if (protectedHeader.b64 !== undefined) throw new JWTInvalid();
       const claims = { issuer: issuer.issuer, values: valuesIn(payload, names) };
       const untilMs = (payload.exp! + TOLERANCE_S) * 1000;
       verified.set(hash, { issuer, version, claims, untilMs });
       return claims;
     } catch (error) {
       // A key that is missing may come: such a token is not remembered as bad.
-      if (!(error instanceof errors.JWKSNoMatchingKey)) {
+      if (!(error instanceof JWKSNoMatchingKey)) {
         bad.set(hash, { issuer, version, untilMs: badUntilMs(error) });
       }
       const { code = "UNKNOWN", claim } = error as { readonly code?: string; readonly claim?: string };

@@ -46,8 +46,8 @@ export interface RateLimitOptions<C> {
    */
   readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
   /**
-   * Whose address the key `ip` counts. Needed outside of Cloudflare Workers: without it, the first request that
-   * would be counted by its address is a `ConfigurationError`. See {@link ClientIp}.
+   * Whose address the key `ip` counts. Needed outside of Cloudflare Workers: without it, a limiter that may count by
+   * address is refused; and if `key` names clients, the first one that it does not name. See {@link ClientIp}.
    */
   readonly clientIp?: ClientIp;
   /** `true`: the request is not limited, and its answer gets no rate limit headers. */

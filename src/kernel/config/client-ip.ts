@@ -16,7 +16,8 @@ import { rangeExpected } from "../request/address-range.ts";
  * no address ends the search. `header: "forwarded"` reads RFC 7239, with `hops` too.
  *
  * `"socket"`: the address of the connection, on Node, Bun and Deno. Only for a server that no proxy stands in front of:
- * behind a proxy all clients would have the proxy's address.
+ * behind a proxy all clients would have the proxy's address. On Workers it is the default: the address that Cloudflare
+ * saw.
  *
  * A request without the header, with fewer entries than `hops`, or with an entry that is no address counts as
  * `anonymous`, together with all others of its kind. A line on the console says so, once a second.

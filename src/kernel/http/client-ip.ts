@@ -42,7 +42,8 @@ export function mustHaveAddress(
   const needing = policies.find(({ exempt, key }) => exempt || (!isNamed && mayBeAddress(key)));
   if (!needing) return;
   const why = needing.exempt ? "exempts addresses" : "may count a client by its address";
-  throw wrongAt(where)(`${EXPECTED}: policy ${needing.name} ${why}, and ${ONLY_YOU}`, "nothing");
+  const expected = `${EXPECTED}: policy ${needing.name} ${why}, and ${ONLY_YOU} (a Worker that is built or tested elsewhere: { header: "cf-connecting-ip" })`;
+  throw wrongAt(where)(expected, "nothing");
 }
 
 /**
@@ -52,8 +53,9 @@ export function mustHaveAddress(
  */
 export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAddress | undefined {
   const wrong = wrongAt(where);
+  // On Workers the connection comes from Cloudflare's edge, which says who has connected to it.
+  if ((clientIp === undefined || clientIp === "socket") && isWorkers()) return undefined;
   if (clientIp === undefined) {
-    if (isWorkers()) return undefined;
     return () => {
       throw wrong(`${EXPECTED}, because ${ONLY_YOU}`, "nothing");
     };

@@ -214,7 +214,8 @@ function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
 
 /** The live document: runs lua/live.lua. */
 function redisLive(client: RedisClient): LiveStorage {
-  const run = scriptRunner(client, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+  // What waits for the document has a timer of its own.
+  const run = scriptRunner({ ...client, run: client.runIdle }, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
   /** The mark of the text that was read or written last, by key. */
   const marks = new Map<string, string>();
   return {

@@ -70,7 +70,11 @@ function changedEntry(of: ChangedEntry, was?: Entry, is?: Entry): ChangedEntry |
 export function changesIn(changes: unknown): readonly MadeChange[] {
   const all = Array.isArray(changes) ? changes.filter(isTable) : [];
   const isOne = ({ at, by, version, changed }: Entry) =>
-    typeof at === "string" && typeof by === "string" && typeof version === "number" && Array.isArray(changed);
+    typeof at === "string" &&
+    !Number.isNaN(Date.parse(at)) &&
+    typeof by === "string" &&
+    typeof version === "number" &&
+    Array.isArray(changed);
   const found = all.filter(isOne) as unknown as MadeChange[];
   return found.map((one) => ({ ...one, changed: one.changed.filter(isChanged) }));
 }

@@ -189,7 +189,9 @@ describe("without clientIp", () => {
   ])("a policy that counts a client %s is refused when the middleware is made", (_, more, options) => {
     for (const make of made(more, options)) {
       expect(make).toThrow(ConfigurationError);
-      expect(make).toThrow(/: clientIp: expected "socket" or .*: policy two .*; found nothing \(ERR_CLIENT_IP, \S+\)$/);
+      expect(make).toThrow(
+        /: clientIp: expected "socket" or .*: policy two .*a Worker .*; found nothing \(ERR_CLIENT_IP, \S+\)$/,
+      );
     }
   });
 
@@ -204,6 +206,19 @@ describe("without clientIp", () => {
   it("nothing is refused on Workers", () => {
     vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
     for (const make of made({})) expect(make).not.toThrow();
+  });
+
+  it('a Worker that says "socket", so that it can be loaded elsewhere, counts as one that says nothing', async () => {
+    const worker = () => withRateLimit(() => new Response("ok"), limited({}), { clientIp: "socket" });
+    expect(worker).not.toThrow();
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const onWorkers = worker();
+    const ask = async (ip: string) => {
+      const request = new Request("https://app.example/", { headers: { "CF-Connecting-IP": ip } });
+      return (await onWorkers.fetch(request, {}, { waitUntil() {} })).status;
+    };
+    const asked = ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"].map(ask);
+    expect(await Promise.all(asked)).toEqual([200, 200, 429, 200]);
   });
 
   it("a limiter that a function of env makes is refused when that is called", async () => {

@@ -12,11 +12,11 @@ const AFTER_MS = 1_500;
 const BUDGET_MS = 250;
 
 /** Takes once, and prints how it ended: what was awaited, and how long the process has lived after that, in ms. */
-const program = (port: number, consistency: string, more: string) => `
-  import { createLimiter, leases, redisStore, shared } from ${JSON.stringify(ENTRY)};
+const program = (port: number, consistency: string, more: string, features: string) => `
+  import { createLimiter, leases, live, redisStore, shared } from ${JSON.stringify(ENTRY)};
   const limiter = createLimiter({
     policies: [{ name: "a", key: "global", consistency: "${consistency}", limits: [{ limit: 5, window: "1m" }] }],
-    features: [leases(), shared()],
+    features: [${features}],
     store: redisStore({ url: "http://127.0.0.1:${port}", token: "t", timeoutMs: ${BUDGET_MS}, onBreakerChange() {} }),
     onDecision() {},
   });
@@ -35,8 +35,9 @@ interface Ended {
   readonly afterMs: number;
 }
 
-async function run(port: number, consistency: string, more = ""): Promise<Ended> {
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program(port, consistency, more)], {
+async function run(port: number, consistency: string, more = "", features = "leases(), shared()"): Promise<Ended> {
+  const text = program(port, consistency, more, features);
+  const child = spawn(process.execPath, ["--input-type=module", "-e", text], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let printed = "";
@@ -70,6 +71,11 @@ it.each(
 )("ends after one take under %s, over a Redis that is %s", async (consistency, redis) => {
   const { outcome, afterMs } = await run(ports[redis], consistency);
   expect(outcome).toBe("admitted");
+  expect(afterMs).toBeLessThan(AFTER_MS);
+});
+
+it("does not wait for the live document, which is read for longer than a request waits", async () => {
+  const { afterMs } = await run(ports.silent, "strict", "", "live()");
   expect(afterMs).toBeLessThan(AFTER_MS);
 });
 

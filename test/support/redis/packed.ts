@@ -110,7 +110,7 @@ export function packAndInstall(): Packed {
       const { compilerOptions } = JSON.parse(
         readFileSync(join(directory, "examples/fetch-handler/tsconfig.json"), "utf8"),
       ) as { compilerOptions: object };
-      const config = { compilerOptions, include: ["examples/*/src"] };
+      const config = { compilerOptions, include: EXAMPLES.map((name) => `examples/${name}/src`) };
       writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
       return compile(directory);
     },

@@ -1,6 +1,7 @@
 /** The program ends: the store hears what it is owed, and gets back what the isolate holds beyond its requests. */
 
 import { Flag, type Receipt } from "../../core/take.ts";
+import { keepingAlive, LONGEST_TIMER_MS } from "../../sleep.ts";
 import { KEYS_PER_TELLING as KEYS_AT_ONCE } from "../telling.ts";
 import type { Place } from "./place.ts";
 import { giveBack, giveBackSome, repayDebts } from "./repay.ts";
@@ -18,28 +19,25 @@ const CALLS_BEYOND = 5;
 export async function closePlace(place: Place, withinMs: number): Promise<void> {
   const { timing, ending } = place;
   ending.isClosed = true;
-  const endsAtMs = timing.nowMs() + withinMs;
-  let isDone = false;
-  const isOver = () => isDone || timing.nowMs() >= endsAtMs;
-  const settled = settleAll(place, isOver)
-    .catch(place.reportBug)
-    .finally(() => {
-      isDone = true;
-    });
-  // These timers keep the process alive while the caller waits: those of the calls may not. A clock may stand still.
-  for (let looks = withinMs / LOOK_EVERY_MS; looks > 0 && !isOver(); looks--) {
-    await Promise.race([settled, timing.sleep(LOOK_EVERY_MS)]);
-  }
+  const part = (of: number) => timing.sleep(Math.min(withinMs, LONGEST_TIMER_MS) * of, true);
+  const whole = part(1);
+  await keepingAlive(Promise.race([settleAll(place, [part(0.5), whole]).catch(place.reportBug), whole]));
 }
 
-async function settleAll(place: Place, isOver: () => boolean): Promise<void> {
+/** @param ends when half of the time is over, and all of it. */
+async function settleAll(place: Place, ends: readonly Promise<void>[]): Promise<void> {
   const { ending, timing } = place;
-  do {
-    // An answer may bring units that are held, or say that something is owed.
-    while (ending.calls > 0 && !isOver()) await timing.sleep(LOOK_EVERY_MS, true);
-    if (isOver()) return;
+  for (const end of ends) {
+    let isOver = false;
+    void end.then(() => {
+      isOver = true;
+    });
+    // An answer may bring units that are held, or say that something is owed. A server that goes on to serve has always
+    // a call under way.
+    while (ending.calls > 0 && !isOver) await timing.sleep(LOOK_EVERY_MS, true);
     await sendRest(place);
-  } while (ending.calls > 0);
+    if (ending.calls === 0) return;
+  }
 }
 
 async function sendRest(place: Place): Promise<void> {

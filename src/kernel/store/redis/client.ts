@@ -23,6 +23,8 @@ export interface RedisClient {
    * @throws {RedisError} for every failure.
    */
   run<T>(work: (redis: Commands) => Promise<T>, budgetMs?: number): Promise<T>;
+  /** The same where nobody waits for the answer: the process may end before. */
+  runIdle: RedisClient["run"];
   /** The first word of an error that Redis has replied, or a word of `TEXTS`. undefined: it is not Redis's error. */
   replyOf(error: unknown): string | undefined;
 }

@@ -1,5 +1,6 @@
 /** One Redis through a client that the program has: ioredis, node-redis, or any other that sends a command as it is. */
 
+import { setIdleTimeout } from "../../sleep.ts";
 import { withinBudget } from "../../time-budget.ts";
 import { type Commands, firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
 
@@ -22,19 +23,23 @@ export function commandClient({ command, timeoutMs }: { command: RedisCommand; t
     ping: async () => await command(["PING"], ""),
     info: async (section) => await command(["INFO", section], ""),
   };
-  return {
-    isUpstash: false,
-    async run(work, budgetMs = timeoutMs) {
-      try {
-        return await withinBudget(work(redis), { budgetMs, timeoutMs });
-      } catch (error) {
-        // A mistake in `command`, which the console shows. (node-redis throws one before it has found a Sentinel.)
-        if (error instanceof TypeError || error instanceof ReferenceError) throw error;
-        throw redisErrorOf(error, replyOf, codeOf);
-      }
-    },
-    replyOf,
-  };
+
+  async function run<T>(
+    work: (redis: Commands) => Promise<T>,
+    budgetMs = timeoutMs,
+    set?: typeof setIdleTimeout,
+  ): Promise<T> {
+    try {
+      return await withinBudget(work(redis), { budgetMs, timeoutMs, set });
+    } catch (error) {
+      // A mistake in `command`, which the console shows. (node-redis throws one before it has found a Sentinel.)
+      if (error instanceof TypeError || error instanceof ReferenceError) throw error;
+      throw redisErrorOf(error, replyOf, codeOf);
+    }
+  }
+
+  const runIdle: RedisClient["run"] = (work, budgetMs) => run(work, budgetMs, setIdleTimeout);
+  return { isUpstash: false, run, runIdle, replyOf };
 }
 
 /**

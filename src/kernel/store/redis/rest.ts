@@ -1,6 +1,6 @@
 /** One Redis over Upstash's REST protocol: each command is one `POST` of a JSON array. */
 
-import { inBackground } from "../../sleep.ts";
+import { inBackground, setIdleTimeout } from "../../sleep.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
 import { type Commands, firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
 
@@ -30,17 +30,32 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
     throw new SyntaxError("expected a result or an error");
   }
 
+  async function run<T>(
+    work: (redis: Commands) => Promise<T>,
+    budgetMs = timeoutMs,
+    requests = new AbortController(),
+    set?: typeof setIdleTimeout,
+  ): Promise<T> {
+    try {
+      const redis = commandsBy((...command) => send(command, requests.signal));
+      return await withinBudget(work(redis), { budgetMs, timeoutMs, set, abort: () => requests.abort() });
+    } catch (error) {
+      if (error instanceof OutOfTime) giveUpAtEnd(requests, error.late.answer);
+      throw redisErrorOf(error, replyOf, codeOf);
+    }
+  }
+
   return {
     isUpstash: /(^|\.)upstash\.io$/.test(new URL(url).hostname),
-    async run(work, budgetMs = timeoutMs) {
+    run,
+    runIdle(work, budgetMs) {
       const requests = new AbortController();
-      try {
-        const redis = commandsBy((...command) => send(command, requests.signal));
-        return await withinBudget(work(redis), { budgetMs, timeoutMs, abort: () => requests.abort() });
-      } catch (error) {
-        if (error instanceof OutOfTime) giveUpAtEnd(requests, error.late.answer);
-        throw redisErrorOf(error, replyOf, codeOf);
-      }
+      const idly: typeof work = (redis) => {
+        const call = work(redis);
+        giveUpAtEnd(requests, call);
+        return call;
+      };
+      return run(idly, budgetMs, requests, setIdleTimeout);
     },
     replyOf,
   };
@@ -68,12 +83,13 @@ function giveUpAtEnd(requests: AbortController, answer: Promise<unknown>): void 
       if (isAlone && others.length > 0) for (const one of late) one.abort();
     }, LOOK_EVERY_MS),
   );
-  answer.then(() => {
+  const end = () => {
     late.delete(requests);
     if (late.size > 0 || looking === undefined) return;
     clearInterval(looking);
     looking = undefined;
-  });
+  };
+  answer.then(end, end);
 }
 
 function commandsBy(send: (...command: Command) => Promise<unknown>): Commands {
