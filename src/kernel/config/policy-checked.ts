@@ -36,6 +36,9 @@ export interface LoosePolicy extends LooseFields<Omit<PolicyInput, "key" | "limi
   readonly limits: readonly LooseLimit[];
 }
 
+/** `Right`. What is given is inferred as it is, so that it may also be one of several lists: `isTest ? [] : policies`. */
+export type Inferred<P, Right> = [P] extends [never] ? P : Right;
+
 /** Policies, or what is wrong with them: a text in the place of a type is the compiler's message. */
 export type CheckedPolicies<P> = { readonly [I in keyof P]: CheckedPolicy<P[I]> };
 
@@ -56,8 +59,13 @@ type CheckedKey<T> = T extends PolicyInput["key"] | Open<T>
   : T extends readonly unknown[]
     ? { readonly [I in keyof T]: CheckedKey<T[I]> }
     : T extends (request: never) => unknown
-      ? "a function that names the client is the option key of withRateLimit and rateLimit"
+      ? "a function that names the client is the option key of withRateLimit and rateLimit" & Unseen
       : "key: ip, bearer, header:<name>, jwt:<name>, … or several joined by +";
+
+/** Editors do not offer the text as a value. */
+interface Unseen {
+  readonly unseen?: never;
+}
 
 type CheckedLimits<L> = { readonly [I in keyof L]: CheckedLimit<L[I]> };
 
