@@ -36,6 +36,9 @@ export interface LoosePolicy extends LooseFields<Omit<PolicyInput, "key" | "limi
   readonly limits: readonly LooseLimit[];
 }
 
+/** The policies' names. Any, where TypeScript knows of no policy: `as never`. */
+export type NameIn<P extends readonly LoosePolicy[]> = [P] extends [never] ? string : P[number]["name"];
+
 /** `Right`. What is given is inferred as it is, so that it may also be one of several lists: `isTest ? [] : policies`. */
 export type Inferred<P, Right> = [P] extends [never] ? P : Right;
 
