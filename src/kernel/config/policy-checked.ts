@@ -39,7 +39,7 @@ export interface LoosePolicy extends LooseFields<Omit<PolicyInput, "key" | "limi
 /** The policies' names. Any, where TypeScript knows of no policy: `as never`. */
 export type NameIn<P extends readonly LoosePolicy[]> = [P] extends [never] ? string : P[number]["name"];
 
-/** `Right`. What is given is inferred as it is, so that it may also be one of several lists: `isTest ? [] : policies`. */
+/** `Right`. What is given is inferred as it is: it may also be one of several lists, as in `isTest ? [] : policies`. */
 export type Inferred<P, Right> = [P] extends [never] ? P : Right;
 
 /** Policies, or what is wrong with them: a text in the place of a type is the compiler's message. */
