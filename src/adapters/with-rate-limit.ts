@@ -20,7 +20,7 @@ type WorkersFetch<Env> = ExportedHandlerFetchHandler<Env>;
 /** The tuples are needed: a condition on an unknown name is itself unknown. */
 type IsAny<T> = [0] extends [1 & T] ? true : false;
 
-/** A fetch handler, with the types of Workers if the program has them. Elsewhere `ctx` may have any type, as in Hono. */
+/** A fetch handler, with the types of Workers if the program has them. Elsewhere `ctx` may have any type: see Hono. */
 export type FetchHandler<Env> =
   IsAny<WorkersFetch<unknown>> extends true
     ? // biome-ignore lint/suspicious/noExplicitAny: only the handler knows what its platform passes

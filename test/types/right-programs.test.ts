@@ -43,6 +43,11 @@ createLimiter({ policies: [1, 2].map((n) => ({ name: \`p-\${n}\`, limits: [{ lim
 export const made = (user: string, limit: number) =>
   createLimiter({ policies: [{ name: \`p-\${limit}\`, key: \`\${user}:id\`, limits: [{ limit, window: "1m" }] }], store });
 createLimiter({ policies: JSON.parse("[]"), store }).take("a");
+const price = { input: 1, output: 2, above: { 200000: { input: 2 } } } as const;
+createLimiter({
+  policies: [{ name: "a", limits: [{ limit: 2, window: "1m" }], plans: { 1: { a: 3 } }, meter: { unit: "usd", prices: { default: price } } }],
+  store,
+});
 // One of two lists.
 const lists = {
   strict: [{ name: "a", key: "ip", limits: [{ limit: 2, window: "1m" }] }],

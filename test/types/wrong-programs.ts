@@ -145,6 +145,12 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     run: /policies\[0\]\.match\.paths: expected no paths: did you mean path\?; found a value of type string /,
   },
   {
+    what: "a condition that there is not, beside one that there is",
+    program: policy(`match: { method: "GET", header: "x-user" }`),
+    editor: /^header: .*"no field header here"/,
+    run: /policies\[0\]\.match\.header: expected only the fields method, path, host; found a value of type string /,
+  },
+  {
     what: "a path in place of conditions",
     program: policy(`match: "/v1/*"`),
     editor: /^match: .*'MatchInput'/,
