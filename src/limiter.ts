@@ -9,7 +9,7 @@ import { placeOf } from "./kernel/config/fields/read.ts";
 import { readSetting } from "./kernel/config/fields/setting.ts";
 import { missingIdentity } from "./kernel/config/identity.ts";
 import { ConfigurationError } from "./kernel/config/mistake.ts";
-import type { LoosePolicy } from "./kernel/config/policy-checked.ts";
+import type { LoosePolicy, NameIn } from "./kernel/config/policy-checked.ts";
 import { parseFields } from "./kernel/config/policy-fields.ts";
 import { readRegion } from "./kernel/config/regions.ts";
 import { OPTION_SETTINGS } from "./kernel/config/settings.ts";
@@ -60,9 +60,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  * `ipv6Prefix`, for a claim in a policy without `identity`, and for a field whose feature is not in `features`.
  * @throws {TypeError} for an unknown option, an option of a wrong type, and a feature that is there twice.
  */
-export function createLimiter<const P extends readonly LoosePolicy[]>(
-  all: LimiterOptions<P>,
-): Limiter<P[number]["name"]> {
+export function createLimiter<const P extends readonly LoosePolicy[]>(all: LimiterOptions<P>): Limiter<NameIn<P>> {
   checkOptions("createLimiter", all, LIMITER_TYPES, (name) => placeOf(name, tableOfSome([]).fields));
   const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], onWarning, ...options } = all;
   const { store } = options;

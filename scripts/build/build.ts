@@ -16,7 +16,7 @@ const DIST = join(ROOT, "dist");
 
 interface Entry {
   readonly default: string;
-  /** For Node that can require ES modules: `require` and `import` give the same module. */
+  /** For Node that can require ES modules (for bundlers: `module`): `require` and `import` give the same module. */
   readonly "module-sync"?: string;
   /** The same in CommonJS, for other programs. */
   readonly require?: string;

@@ -5,6 +5,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { buildSync } from "esbuild";
 import { BUN } from "./test-elsewhere.ts";
 import { run } from "./test-init.ts";
 import { PACKAGE } from "./test-types.ts";
@@ -63,6 +64,16 @@ const names = ["headgate", "headgate/express", "headgate/client"];
 })();
 `;
 
+/** Bundlers read the ES modules for both. */
+const BUNDLED = `
+const { createLimiter } = require("headgate");
+const { rateLimit } = require("headgate/express");
+(async () => {
+  require("node:assert").strictEqual((await import("headgate")).createLimiter, createLimiter);
+  require("node:assert").strictEqual((await import("headgate/express")).rateLimit, rateLimit);
+})();
+`;
+
 /** In Node that cannot require ES modules there are two: a limiter of one is accepted by the other. */
 const APART = `
 const { notStrictEqual, ok, strictEqual } = require("node:assert");
@@ -117,7 +128,10 @@ export function testCommonJs(tarball: string, directory: string): void {
 
   writeFileSync(join(folder, "mixed.cjs"), MIXED);
   writeFileSync(join(folder, "apart.cjs"), APART);
+  const bundled = { contents: BUNDLED, resolveDir: folder };
+  buildSync({ stdin: bundled, bundle: true, platform: "node", outfile: join(folder, "bundled.cjs") });
   run(folder, process.execPath, "mixed.cjs");
+  run(folder, process.execPath, "bundled.cjs");
   run(folder, "node_modules/.bin/bun", "mixed.cjs");
   run(folder, process.execPath, "--no-experimental-require-module", "apart.cjs");
   console.log("commonjs: require beside import");

@@ -58,8 +58,8 @@ declare module "hono" {
  * @param limiter a limiter, or a function of `c.env` that makes one: see {@link LimiterSource}.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
  */
-export function rateLimit<E extends Env = Env, Name extends string = "rateLimit">(
-  limiter: LimiterSource<NonNullable<E["Bindings"]>>,
+export function rateLimit<E extends Env = Env, Name extends string = "rateLimit", B = NonNullable<E["Bindings"]>>(
+  limiter: LimiterSource<B>,
   options: HonoRateLimitOptions<E, Name> = {},
 ): NamingMiddleware<Name> {
   const wayOf = enforceFor("rateLimit", limiter, options, rulesOf<E>, { property: "string" });

@@ -3,6 +3,7 @@
 import { namesPayer } from "../features/overflow/payer.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import { FetchPassage } from "../kernel/http/passage.ts";
+import type { Background } from "../kernel/place/taker.ts";
 import { enforceFor, type LimiterSource } from "./options.ts";
 
 /** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
@@ -19,15 +20,11 @@ type WorkersFetch<Env> = ExportedHandlerFetchHandler<Env>;
 /** The tuples are needed: a condition on an unknown name is itself unknown. */
 type IsAny<T> = [0] extends [1 & T] ? true : false;
 
-/** What another platform than Workers may pass in the place of `ctx`. */
-interface Lasting {
-  waitUntil(work: Promise<unknown>): void;
-}
-
-/** A fetch handler, with the types of Workers if the program has them. */
+/** A fetch handler, with the types of Workers if the program has them. Elsewhere `ctx` may have any type: see Hono. */
 export type FetchHandler<Env> =
   IsAny<WorkersFetch<unknown>> extends true
-    ? (request: Request, env: Env, ctx: Lasting) => Response | Promise<Response>
+    ? // biome-ignore lint/suspicious/noExplicitAny: only the handler knows what its platform passes
+      (request: Request, env: Env, ctx: any) => Response | Promise<Response>
     : WorkersFetch<Env>;
 
 /** An object with a fetch handler, for example a whole Worker. */
@@ -36,12 +33,11 @@ export type Handler<Env, QueueMessage> =
     ? { fetch?: FetchHandler<Env> }
     : WorkersHandler<Env, QueueMessage>;
 
-/** Elsewhere than on Workers `ctx` may be left out, and `env` too unless the handler reads it. */
-export type LimitedFetch<Env> =
-  IsAny<WorkersFetch<unknown>> extends true
-    ? unknown extends Env
-      ? (request: Request, env?: unknown, ctx?: Lasting) => Response | Promise<Response>
-      : (request: Request, env: Env, ctx?: Lasting) => Response | Promise<Response>
+/** `env` and `ctx` may be left out if the handler does not need `env`; elsewhere than on Workers `ctx` in any case. */
+export type LimitedFetch<Env> = undefined extends Env
+  ? (request: Request, env?: Env, ctx?: Background) => Response | Promise<Response>
+  : IsAny<WorkersFetch<unknown>> extends true
+    ? (request: Request, env: Env, ctx?: Background) => Response | Promise<Response>
     : WorkersFetch<Env>;
 
 /** A Worker whose fetch handler is limited; `fetch` may also be used alone. */

@@ -50,7 +50,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS, docs/errors.md#err_policy_limits)
-- POLICIES[0].limts: expected no limts: did you mean limits?; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD, docs/errors.md#err_policy_field)
+- POLICIES[0].limts: expected no limts: did you mean limits?; found a list (ERR_POLICY_FIELD, docs/errors.md#err_policy_field)
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION, docs/errors.md#err_region)
 `,
   });

@@ -29,7 +29,7 @@ export async function messagesAbout(
   const paths = Object.fromEntries(Object.entries(ENTRIES).map(([entry, file]) => [entry, [file]]));
   const compilerOptions = {
     ...{ ...PLATFORMS[platform], target: "es2024", module: "preserve", strict: true, skipLibCheck: true },
-    ...{ noEmit: true, allowImportingTsExtensions: true, paths },
+    ...{ noEmit: true, declaration: true, allowImportingTsExtensions: true, paths },
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: Object.keys(programs) }));
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");

@@ -11,7 +11,8 @@ const store = memoryStore();
 `;
 
 /** Elsewhere than on Workers. The platforms' functions have the types that their own packages say. */
-const ELSEWHERE = `${LIMITER}
+const ELSEWHERE = `${LIMITER}import { rateLimit } from "headgate/hono";
+import { Hono } from "hono";
 type Handle<Info> = (request: Request, info: Info) => Response | Promise<Response>;
 declare const Deno: { serve(handler: Handle<{ remoteAddr: { hostname: string }; completed: Promise<void> }>): void };
 declare const Bun: { serve(options: { fetch: Handle<{ port: number }>; port?: number }): void };
@@ -42,6 +43,21 @@ createLimiter({ policies: [1, 2].map((n) => ({ name: \`p-\${n}\`, limits: [{ lim
 export const made = (user: string, limit: number) =>
   createLimiter({ policies: [{ name: \`p-\${limit}\`, key: \`\${user}:id\`, limits: [{ limit, window: "1m" }] }], store });
 createLimiter({ policies: JSON.parse("[]"), store }).take("a");
+const price = { input: 1, output: 2, above: { 200000: { input: 2 } } } as const;
+createLimiter({
+  policies: [{ name: "a", limits: [{ limit: 2, window: "1m" }], plans: { 1: { a: 3 } }, meter: { unit: "usd", prices: { default: price } } }],
+  store,
+});
+// One of two lists.
+const lists = {
+  strict: [{ name: "a", key: "ip", limits: [{ limit: 2, window: "1m" }] }],
+  none: [{ name: "b", mode: "shadow", limits: [{ algorithm: "concurrency", limit: 2 }] }],
+} as const;
+createLimiter({ policies: lists[both.length > 1 ? "strict" : "none"], store }).take("b");
+createLimiter({
+  policies: both.length > 1 ? [{ name: "a", limits: [{ limit: 2, window: "1m" }] }] : [{ name: "b", limits: [{ limit: 1, window: "1s" }] }],
+  store,
+}).take("b");
 
 // Numbers as texts are for variables of a Worker.
 // @ts-expect-error
@@ -50,6 +66,7 @@ createLimiter({ policies: [{ name: "a", limits: [{ limit: "2", window: "1m" }] }
 const limited = withRateLimit(() => new Response(), place, { clientIp: "socket" });
 limited.fetch(new Request("http://a.example"));
 limited.fetch(new Request("http://a.example"), undefined, { waitUntil(_work: Promise<unknown>): void {} });
+export const { fetch: GET } = limited;
 Deno.serve(limited.fetch);
 Bun.serve(limited);
 const reads = withRateLimit((_request, env: { text: string }, ctx) => {
@@ -59,6 +76,13 @@ const reads = withRateLimit((_request, env: { text: string }, ctx) => {
 reads.fetch(new Request("http://a.example"), { text: "" });
 // @ts-expect-error the handler reads env
 reads.fetch(new Request("http://a.example"));
+
+interface Bindings { readonly REGION: string }
+const app = new Hono<{ Bindings: Bindings }>();
+app.use(rateLimit((env: Bindings) => createLimiter({ policies, store, region: env.REGION })));
+app.use(rateLimit<{ Bindings: Bindings }>((env) => createLimiter({ policies, store, region: env.REGION })));
+withRateLimit(app, place).fetch(new Request("http://a.example"));
+withRateLimit(app.fetch, place).fetch(new Request("http://a.example"));
 `;
 
 const WORKERS = `${LIMITER}
@@ -74,6 +98,7 @@ export default limited satisfies ExportedHandler<Env, string>;
 export const one: ExportedHandlerFetchHandler<Env> = limited.fetch;
 // @ts-expect-error a Worker has env and ctx
 limited.fetch(new Request("http://a.example"));
+withRateLimit(() => new Response(), createLimiter({ policies: [], store })).fetch(new Request("http://a.example"));
 // @ts-expect-error another env
 withRateLimit<{ text: string }>((_request, env) => new Response(env.text), make);
 `;

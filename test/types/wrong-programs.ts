@@ -97,6 +97,18 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     run: /limits\[0\]\.limit: expected an integer from 1 to 1000000000; found "none" /,
   },
   {
+    what: "a limit that JSON cannot show",
+    program: limit(`limit: 5n, window: "1m"`),
+    editor: /^limit: .*Type 'bigint' is not assignable to type 'number/,
+    run: /limits\[0\]\.limit: expected an integer from 1 to 1000000000; found a value of type bigint /,
+  },
+  {
+    what: "a secret in a policy",
+    program: policy(`keySecret: "correct horse battery staple"`),
+    editor: /^keySecret: .*"a policy has no field keySecret"/,
+    run: /^(?!.*horse)[\s\S]*policies\[0\]\.keySecret: expected no keySecret: .*; found a value of type string /,
+  },
+  {
     what: "a name with a space",
     program: `createLimiter({ policies: [{ name: "My API", limits: [{ limit: 5, window: "1m" }] }], store });`,
     editor: /^name: .*"name: 1 to 32 of a-z, 0-9 and -, not beginning with -"/,
@@ -124,13 +136,19 @@ export const WRONG_PROGRAMS: readonly WrongProgram[] = [
     what: "keyGenerator of other limiters",
     program: policy(`keyGenerator: "ip"`),
     editor: /^keyGenerator: .*"a policy has no field keyGenerator"/,
-    run: /policies\[0\]\.keyGenerator: expected no keyGenerator: did you mean key\?; found "ip" /,
+    run: /policies\[0\]\.keyGenerator: expected no keyGenerator: did you mean key\?; found a value of type string /,
   },
   {
     what: "paths in place of path",
     program: policy(`match: { paths: "/v1/*" }`),
     editor: /^paths: .*Did you mean to write 'path'\?/,
-    run: /policies\[0\]\.match\.paths: expected no paths: did you mean path\?; found "\/v1\/\*" /,
+    run: /policies\[0\]\.match\.paths: expected no paths: did you mean path\?; found a value of type string /,
+  },
+  {
+    what: "a condition that there is not, beside one that there is",
+    program: policy(`match: { method: "GET", header: "x-user" }`),
+    editor: /^header: .*"no field header here"/,
+    run: /policies\[0\]\.match\.header: expected only the fields method, path, host; found a value of type string /,
   },
   {
     what: "a path in place of conditions",

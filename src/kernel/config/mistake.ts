@@ -1,5 +1,6 @@
 /** Mistakes in a configuration, as data: each with its path, what was expected, what was found, and a code. */
 
+import { describeType } from "../check-options.ts";
 import type { LimitInput, PolicyInput } from "./policy-input.ts";
 
 /** The codes that do not follow from the name of a field of a policy or of a limit. */
@@ -127,6 +128,15 @@ export function describeValue(value: unknown): string {
   // JSON has no infinity.
   if (typeof value === "number") return String(value);
   if (typeof value === "function") return "a function";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = asJson(value) ?? describeType(value);
   return text.length > MAX_FOUND_LENGTH ? `${text.slice(0, MAX_FOUND_LENGTH)}…` : text;
+}
+
+/** Undefined: JSON has no such value, for example one that contains itself, or `10n`. */
+function asJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }

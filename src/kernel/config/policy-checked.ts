@@ -36,6 +36,12 @@ export interface LoosePolicy extends LooseFields<Omit<PolicyInput, "key" | "limi
   readonly limits: readonly LooseLimit[];
 }
 
+/** The policies' names. Any, where TypeScript knows of no policy: `as never`. */
+export type NameIn<P extends readonly LoosePolicy[]> = [P] extends [never] ? string : P[number]["name"];
+
+/** `Right`. What is given is inferred as it is: it may also be one of several lists, as in `isTest ? [] : policies`. */
+export type Inferred<P, Right> = [P] extends [never] ? P : Right;
+
 /** Policies, or what is wrong with them: a text in the place of a type is the compiler's message. */
 export type CheckedPolicies<P> = { readonly [I in keyof P]: CheckedPolicy<P[I]> };
 
@@ -56,8 +62,13 @@ type CheckedKey<T> = T extends PolicyInput["key"] | Open<T>
   : T extends readonly unknown[]
     ? { readonly [I in keyof T]: CheckedKey<T[I]> }
     : T extends (request: never) => unknown
-      ? "a function that names the client is the option key of withRateLimit and rateLimit"
+      ? "a function that names the client is the option key of withRateLimit and rateLimit" & Unseen
       : "key: ip, bearer, header:<name>, jwt:<name>, … or several joined by +";
+
+/** Editors do not offer the text as a value. */
+interface Unseen {
+  readonly unseen?: never;
+}
 
 type CheckedLimits<L> = { readonly [I in keyof L]: CheckedLimit<L[I]> };
 
@@ -82,7 +93,7 @@ type LimitNamed<Name> = Name extends "sliding-window" | undefined
     : LimitInput;
 
 type EachKey<T> = T extends unknown ? keyof T : never;
-type ValueIn<T, K> = T extends { readonly [N in K & string]?: infer Value } ? Value : never;
+type ValueIn<T, K> = T extends unknown ? (K extends keyof T ? T[K] : never) : never;
 type OwnerOf<K, L = LimitInput> = L extends { readonly algorithm?: infer Name }
   ? K extends keyof L
     ? Extract<Name, string>
@@ -117,23 +128,29 @@ type CheckedNumber<L> =
     : number;
 
 /** A value as it is written, if it fits; otherwise the type that fits. */
-type Checked<T, Right> = T extends Right
-  ? T
-  : T extends Open<T>
-    ? Extract<Right, string> extends never
-      ? Right
-      : T
-    : T extends readonly unknown[]
-      ? CheckedItems<T, Extract<Right, readonly unknown[]>>
-      : T extends object
-        ? CheckedFields<T, Exclude<Extract<Right, object>, readonly unknown[]>>
+type Checked<T, Right> = T extends readonly unknown[]
+  ? CheckedItems<T, Extract<Right, readonly unknown[]>>
+  : T extends object
+    ? CheckedFields<T, Exclude<Extract<Right, object>, readonly unknown[]>>
+    : T extends Right
+      ? T
+      : T extends Open<T>
+        ? Extract<Right, string> extends never
+          ? Right
+          : T
         : Right;
 type CheckedItems<T, Right> = {
   readonly [I in keyof T]: Right extends readonly (infer Item)[] ? Checked<T[I], Item> : never;
 };
-type CheckedFields<T, Right> = {
-  readonly [K in keyof T]: K extends EachKey<Right> ? Checked<T[K], ValueIn<Right, K>> : `no field ${K & string} here`;
-};
+type CheckedFields<T, Right> = [Right] extends [T]
+  ? T
+  : {
+      readonly [K in keyof T]: Text<K> extends EachKey<Right>
+        ? Checked<T[K], ValueIn<Right, Text<K>>>
+        : `no field ${Text<K>} here`;
+    };
+/** A name may be written as a number: `above: { 200000: … }`. */
+type Text<K> = `${K & (string | number)}`;
 
 type Letter = "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" | "k" | "l" | "m" | "n" | "o" | "p" | "q" | "r";
 type Letters = Letter | "s" | "t" | "u" | "v" | "w" | "x" | "y" | "z" | `${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9}`;

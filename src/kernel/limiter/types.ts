@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What a limiter is to its callers. */
 
-import type { CheckedPolicies } from "../config/policy-checked.ts";
+import type { CheckedPolicies, Inferred } from "../config/policy-checked.ts";
 import type { PolicyInput } from "../config/policy-input.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Numbers, Policy } from "../core/policy.ts";
@@ -32,7 +32,7 @@ export interface LimiterOptions<P = readonly PolicyInput[]> {
   /**
    * The policies as in wrangler.toml. Every mistake in them is reported at once.
    */
-  readonly policies: CheckedPolicies<P>;
+  readonly policies: Inferred<P, CheckedPolicies<P>>;
   /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
   readonly store: Store;
   /**

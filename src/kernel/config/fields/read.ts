@@ -1,5 +1,6 @@
 /** Reads values by their fields, and says what is wrong with them. */
 
+import { describeType } from "../../check-options.ts";
 import { bareExpected, DURATION, parseDurationMs } from "../../core/duration.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { DOLLARS_EXPECTED, toUnits } from "../../core/units.ts";
@@ -122,7 +123,9 @@ export function readFields(
   for (const name of Object.keys(table)) {
     if (table[name] === undefined || Object.hasOwn(fields, name)) continue;
     const expected = INSTEAD.get(name) ?? instead(name, fields, tables);
-    at.mistakes.push(mistakeAbout("ERR_POLICY_FIELD", `${at.path}.${name}`, expected, table[name]));
+    // Nobody knows what it is: it may be a secret.
+    const found = typeof table[name] === "number" ? String(table[name]) : describeType(table[name]);
+    at.mistakes.push({ code: "ERR_POLICY_FIELD", path: `${at.path}.${name}`, expected, found });
   }
   return values;
 }
