@@ -1,14 +1,14 @@
 // An operator's quarter of an hour with everything real: browser, console, gateway, objects and Redis. What the page
 // does in each of its states is in test/console.
 
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, it, onTestFinished } from "vitest";
 import { type LocalGateway, startLocalGateway } from "../../scripts/dev/local-gateway.ts";
 import { lookUp, newPage, type Opened, show, signIn, violations } from "../console/page.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
-import { launchChromium } from "./browser.ts";
+import { sharedBrowser } from "./browser.ts";
 
 const CLIENT = "198.51.100.23";
 const POLICY = "public-api";
@@ -17,11 +17,7 @@ const ADMIN = "/.headgate/admin";
 /** From a request to its place in the console: two flushes, and one question of the page. */
 const SEEN = { timeout: 15_000, interval: 100 };
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 /** A gateway whose policy admits 5 requests an hour. */
 async function startWithConsole() {
@@ -39,7 +35,7 @@ async function startWithConsole() {
     { withConsole: true },
   );
   onTestFinished(gateway.stop);
-  const opened = await newPage(browser!);
+  const opened = await newPage(browser());
   onTestFinished(() => opened.page.context().close());
   return { gateway, ...opened };
 }

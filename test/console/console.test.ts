@@ -1,10 +1,10 @@
 // The console in a real browser, over the fake gateway: what it looks like, what it sends, and what it changes.
 
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { expect, it, onTestFinished } from "vitest";
 import type { CountsAnswer } from "../../console/src/api.ts";
 import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/features/live/fields.ts";
-import { launchChromium } from "../clients/browser.ts";
+import { sharedBrowser } from "../clients/browser.ts";
 import { sampleOf } from "../features/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { type FakeGateway, type FakeOptions, TOKEN } from "./fake-gateway.ts";
@@ -20,17 +20,13 @@ function onDay(ms: number, timeZone?: string): string {
   return `${format({ day: "numeric", month: "short" })} ${format({ hour: "2-digit", minute: "2-digit" })}`;
 }
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 let shared: Opened | undefined;
 
 /** The page that most tests share, with the cookie of a session: a new one for each would take a second. */
 async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
-  shared ??= await newPage(browser!);
+  shared ??= await newPage(browser());
   const { page, complaints, urls } = shared;
   await page.goto("about:blank");
   complaints.length = 0;
@@ -257,7 +253,7 @@ it("shows refusals as they rise, a store that does not answer, and counts that g
 
 it("says nothing about policies before it knows them", async () => {
   const gateway = await gatewayOf();
-  const { page } = await open(browser!, gateway);
+  const { page } = await open(browser(), gateway);
   let answer = () => {};
   const held = new Promise<void>((resolve) => {
     answer = resolve;
@@ -275,7 +271,7 @@ it("says nothing about policies before it knows them", async () => {
 
 it("asks once every 5 s while it is seen, and never while it is hidden", async () => {
   const gateway = await gatewayOf();
-  const { page } = await open(browser!, gateway);
+  const { page } = await open(browser(), gateway);
   await page.clock.install();
   await signIn(page, TOKEN);
   await page.locator(".tiles").waitFor();
@@ -584,7 +580,7 @@ it("shows what it can of a document that somebody has written by hand, on every 
 it("says how much of a month is left, from which day and in which zone, and when it ends for the reader", async () => {
   const gateway = await gatewayOf();
   await gateway.send("/calls", CLIENT);
-  const { page } = await open(browser!, gateway, { timezoneId: "Asia/Kolkata" });
+  const { page } = await open(browser(), gateway, { timezoneId: "Asia/Kolkata" });
   await signIn(page, TOKEN);
   await show(page, "#/policies");
   const text = "10,000 per month from the 15th, America/Los_Angeles";
@@ -707,7 +703,7 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
 
 it("says so: a wrong token, a session that has ended, a gateway that is gone", async () => {
   const gateway = await gatewayOf();
-  const { page } = await open(browser!, gateway);
+  const { page } = await open(browser(), gateway);
   await page.getByLabel("Admin token").fill("not-the-token-of-this-gateway-at-all");
   await page.keyboard.press("Enter");
   await page.getByText("The gateway does not accept this token.").waitFor();
@@ -736,7 +732,7 @@ it.each<[string, FakeOptions, string, string]>([
 
 it("goes to the address that is opened before the browser draws the first frame", async () => {
   const gateway = await gatewayOf();
-  const { page } = await newPage(browser!);
+  const { page } = await newPage(browser());
   onTestFinished(() => page.context().close());
   // As on a busy machine: what Preact runs after a frame runs late.
   await page.addInitScript(() => {

@@ -9,10 +9,9 @@ import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { draws } from "../../support/cases/draws.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { storesAround } from "../../support/redis/stores.ts";
 
 const NOW_MS = 1_700_000_040_000;
 const hour = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
@@ -66,14 +65,7 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
   };
 }
 
-const STORES: Readonly<Record<string, () => Store>> = {
-  memory: memoryStore,
-  far: () => remoteStore({ ...memoryStore(), kind: "far" }),
-  "two places": () => {
-    const place = () => remoteStore({ ...memoryStore(), kind: "far" });
-    return splitStore([place(), place()], (key) => (key.includes("{stated") ? 0 : 1));
-  },
-};
+const STORES = storesAround("stated");
 
 describe("what is counted", () => {
   it.each(Object.keys(STORES))("is what answers state, in any order, beside other policies: %s", async (name) => {
