@@ -19,7 +19,6 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date", "setTimeout", "clearTimeout"] }));
-afterEach(() => void vi.useRealTimers());
 
 /** A body that says whether somebody has asked for its bytes. */
 function watchedBody(text: string) {

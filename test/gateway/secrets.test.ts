@@ -1,8 +1,8 @@
-// Tokens, keys and clients' identities appear in no answer and in no log line. What a Redis repeats of them stays out of
-// errors: test/kernel/store/redis-failures.test.ts.
+// Tokens, keys and clients' identities appear in no answer and in no log line, whatever goes wrong.
 
 import { describe, expect, inject, it } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
+import { firstOf } from "../support/cases/draws.ts";
 import { type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
@@ -47,6 +47,16 @@ function expectNone(text: string, secrets: readonly string[]) {
   }
 }
 
+/** A REST service that repeats everything it was sent, as Redis's own error texts do. */
+async function indiscreet(status: number) {
+  const rest = await startOrigin(async (request, response) => {
+    const body = await new Response(request as unknown as BodyInit).text();
+    const error = `ERR ${request.headers.authorization} ${TOKEN} command was: ${body}`;
+    response.writeHead(status).end(JSON.stringify({ error }));
+  });
+  return { url: rest.url, token: TOKEN };
+}
+
 describe("no secret is seen", () => {
   it("while all is well, and limits refuse", async () => {
     const origin = await startOrigin((_request, response) => response.end("origin"));
@@ -65,5 +75,20 @@ describe("no secret is seen", () => {
     expectNone(text + log, [TOKEN]);
     // Answers do not show either where Redis and the origin are. The port's digits may be a part of another number.
     expect(text).not.toMatch(new RegExp(`(?<![0-9a-f])${new URL(dead).port}(?![0-9a-f])`));
+  });
+
+  it.each(
+    firstOf<[string, () => Promise<{ url: string; token: string }>]>([
+      ["repeats what it was sent with 400", () => indiscreet(400)],
+      ["refuses the token", async () => ({ url: inject("restUrl"), token: TOKEN })],
+      ["repeats what it was sent with 500", () => indiscreet(500)],
+      ["repeats what it was sent with 401", () => indiscreet(401)],
+      ["repeats what it was sent with 200", () => indiscreet(200)],
+    ]),
+  )("when Redis %s", async (_, redis) => {
+    const origin = await startOrigin((_request, response) => response.end("origin"));
+    const { statuses, text, log } = await seen('"failure"', { redis: await redis(), vars: { ORIGIN_URL: origin.url } });
+    expect(statuses).toEqual([200, 200, 429, 503, 503, 200, 200]);
+    expectNone(text + log, [TOKEN]);
   });
 });

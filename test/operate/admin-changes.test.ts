@@ -1,7 +1,7 @@
 // Changes of the live document over the admin API, in this process: two operators at once, instants and durations, a
 // new key secret, documents at their bound.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type LiveDocument, MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
 import { createLiveReader } from "../../src/features/live/reader.ts";
 import { createGateway } from "../../src/gateway.ts";
@@ -22,10 +22,6 @@ const [CLIENT, OTHER] = ["203.0.113.7", "203.0.113.8"];
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
   for (const level of ["log", "warn"] as const) vi.spyOn(console, level).mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 interface Call {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { parse as parseToml } from "smol-toml";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
@@ -15,8 +15,6 @@ import { describeForOperators, describeLimits, FIELDS, sampleRequest } from "../
 import { contentSecurityPolicy, renderPage } from "../../src/operate/limits-page/page.ts";
 import { blocksOf } from "../docs/markdown.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
-
-afterEach(() => void vi.unstubAllGlobals());
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
 const isValid = new Ajv({ strict: true, allErrors: true }).compile(schema);

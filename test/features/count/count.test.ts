@@ -1,7 +1,7 @@
 // Policies that count only failed requests, or only successful ones: what is given back, when, and what waits are told.
 
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
@@ -23,7 +23,6 @@ const login: PolicyInput = {
 };
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const LISTED = ["401", "3xx", "5xx"] as const;
 const LEFT_OUT = ["all", "not 304", "not 5xx"] as const;

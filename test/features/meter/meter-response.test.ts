@@ -1,6 +1,6 @@
 // When and with what a reservation is settled, and that the body passes as it comes.
 
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createCut } from "../../../src/features/meter/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../../src/features/meter/llm/index.ts";
 import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts";
@@ -156,7 +156,6 @@ it("sends each chunk on before the next arrives, and asks for no chunk before th
 
 it("slots that cannot be renewed end the body with an error, and what was streamed is settled", async () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const hold = { renewEveryMs: 1_000, renew: async () => false };
   const reservation = { ...reservationOf({ tokens: 100 }), decision: { hold } };
   const { options, done } = optionsOf();

@@ -1,6 +1,6 @@
 // What a metered request has cost in the end: by its answer, by what was streamed, or by what was reserved.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   CHAT,
   data,
@@ -27,7 +27,6 @@ let lines = 0;
 
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 describe("an answer", () => {
   it.each<[string, () => Response | Promise<Response>, number]>([

@@ -3,7 +3,7 @@
 import { createServer } from "node:http";
 import express from "express";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
@@ -28,10 +28,6 @@ beforeEach(() => {
   vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
   lines = [];
   vi.spyOn(console, "warn").mockImplementation((line) => void lines.push(JSON.parse(line)));
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 /** What the log says of stated costs. */
