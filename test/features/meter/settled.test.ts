@@ -69,7 +69,6 @@ describe("an answer", () => {
     await (await chat(ASKED)).arrayBuffer();
     expect([await used(), calls()]).toEqual([RESERVED, 1]);
     expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ event: "answer-not-metered", policies: ["tokens"] });
-    log.mockRestore();
   });
 
   it.each<[string, Response, string | undefined]>([
@@ -88,7 +87,6 @@ describe("an answer", () => {
     await done();
     const told = log.mock.calls.map(([line]) => (JSON.parse(line as string) as { reason: string }).reason);
     expect(told).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
-    log.mockRestore();
   });
 
   it("that is thrown, costs nothing, and is thrown on", async () => {

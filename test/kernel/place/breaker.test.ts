@@ -196,5 +196,4 @@ it("survives a listener that throws, also when no request waits for the call any
   await new Promise(setImmediate);
   expect(store.breaker?.()).toBe("open");
   expect(logged).toHaveBeenCalledOnce();
-  logged.mockRestore();
 });

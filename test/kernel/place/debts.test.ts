@@ -143,7 +143,6 @@ it.each([
   expect(owed.size).toBe(0);
   const isBug = error instanceof RangeError;
   expect(written.mock.calls).toEqual(isBug ? [["headgate: the store threw", error]] : []);
-  written.mockRestore();
 });
 
 it.each([
