@@ -1,15 +1,15 @@
 // Policies whose answers state what requests have cost: what is counted, settled and shown, beside other policies.
 
-import { createServer } from "node:http";
 import express from "express";
 import fc from "fast-check";
-import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
 import { draws } from "../../support/cases/draws.ts";
+import { startOrigin } from "../../support/gateway/origin-server.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { storesAround } from "../../support/redis/stores.ts";
 
@@ -173,10 +173,7 @@ describe("Express", () => {
     const app = express();
     app.use(expressLimit(limiter, { clientIp: "socket" }), handler);
     app.use(((_error, _req, res, _next) => void res.status(500).send("failed")) as express.ErrorRequestHandler);
-    const server = createServer(app).listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.once("listening", resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+    const { url } = await startOrigin(app);
     const used = async () => 100 - (await limiter.peek("stated")).limits[0]!.remaining;
     return { url, used };
   }
