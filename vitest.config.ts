@@ -70,6 +70,9 @@ const SLOW = [
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];
 
+/** What each file gets. */
+const setupFiles = ["test/support/clean-up.ts"];
+
 const testsIn = (folder: string) => `test/${folder}/**/*.test.ts`;
 
 export default defineConfig({
@@ -85,6 +88,7 @@ export default defineConfig({
         // Nothing but Node, after `npm ci` alone: no Redis, no workerd, no browser.
         test: {
           name: "unit",
+          setupFiles,
           // Plain functions leave nothing behind: a process for each file costs 35 s of CPU and protects from nothing.
           isolate: false,
           // Properties take their time on a busy machine.
@@ -100,16 +104,24 @@ export default defineConfig({
       },
       {
         // Nothing but Node too.
-        test: { name: "slow", isolate: false, testTimeout: 60_000, include: SLOW, exclude: [LIVE, ...LONG] },
+        test: {
+          name: "slow",
+          setupFiles,
+          isolate: false,
+          testTimeout: 60_000,
+          include: SLOW,
+          exclude: [LIVE, ...LONG],
+        },
       },
       {
         // Nothing but Node too. Each file has a process of its own: nobody else uses the heap that it measures.
-        test: { name: "memory", include: MEMORY, exclude: LONG, testTimeout: 60_000 },
+        test: { name: "memory", setupFiles, include: MEMORY, exclude: LONG, testTimeout: 60_000 },
       },
       {
         // What needs the real Redis server, from Node.
         test: {
           name: "redis",
+          setupFiles,
           isolate: false,
           include: [...REDIS.map(testsIn), LIVE],
           exclude: [...WITHOUT_REDIS, ...MEMORY, ...LONG],
@@ -121,6 +133,7 @@ export default defineConfig({
         // The bundled Worker from outside: several regions, real sockets, the same Redis.
         test: {
           name: "gateway",
+          setupFiles,
           // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
@@ -133,6 +146,7 @@ export default defineConfig({
         // What a page can read and a person sees, in a Chromium. The console and the replay's report need no more.
         test: {
           name: "browser",
+          setupFiles,
           isolate: false,
           include: BROWSER,
           exclude: LONG,
@@ -160,6 +174,7 @@ export default defineConfig({
         // No file leaves anything behind: files share a workerd. Each of the two takes 4 s of CPU to start.
         test: {
           name: "worker",
+          setupFiles,
           isolate: false,
           include: WORKER.map(testsIn),
           exclude: LONG,

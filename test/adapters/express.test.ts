@@ -121,7 +121,6 @@ describe("a refusal", () => {
     ["for a page of another origin", { Origin: "https://page.example" }],
   ])("%s is that of withRateLimit", async (_, headers) => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    onTestFinished(() => void vi.useRealTimers());
     const policies = policy("one", 1);
     const url = await serve(appOf(limiterOf(policies)).get("/", (_req, res) => void res.end()));
     const wrapped = withRateLimit(() => new Response(), limiterOf(policies));
@@ -313,7 +312,6 @@ describe("slots are held until", () => {
     const [request, response] = exchangeOver(new Socket());
     await new Promise<void>((resolve) => rateLimit(limiter)(request, response, () => resolve()));
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
     setTimeout(() => end(response), 5_000);
     response.emit("close");
     await vi.advanceTimersByTimeAsync(freeMs - 1);

@@ -95,7 +95,6 @@ it('with sockets = "handshake" it is free when the handlers have been called', a
 
 it("is renewed while it is open, and closed when its slot is lost", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
   const limiter = limiterOf();
   const { open } = await serveSockets(limiter);
   const { socket } = await open();

@@ -1,6 +1,6 @@
 // What every way in promises, with any handler behind it: the table of ways-in.test.ts, here and in test/worker.
 
-import { afterEach, describe, expect, it, type TestContext, vi } from "vitest";
+import { describe, expect, it, type TestContext, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";
@@ -17,11 +17,6 @@ export function describeWays(ways: readonly Way[]): void {
 }
 
 function promisesOf({ make, without = {} }: Way): void {
-  afterEach(() => {
-    vi.useRealTimers();
-    vi.restoreAllMocks();
-  });
-
   /** Skips a test with the reason why it is not this way's. */
   function needs({ skip }: TestContext, ...all: Need[]): void {
     for (const need of all) skip(need in without, without[need]);

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { NO_SUCH_PATH } from "../../src/kernel/http/reserved.ts";
 import { type FakeGateway, startFakeGateway, TOKEN } from "../console/fake-gateway.ts";
 import { folderWith, headgate } from "./run.ts";
@@ -26,7 +26,6 @@ beforeEach(async () => {
   onTestFinished(gateway.stop);
   env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: TOKEN };
 });
-afterEach(() => void vi.restoreAllMocks());
 
 const admin = (...args: string[]) => headgate("/", ["admin", ...args], env);
 const last = () => gateway.calls.at(-1);

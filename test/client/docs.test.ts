@@ -4,14 +4,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const [, PAGE = ""] = read("docs/clients.md").split("\n## A client that waits: `headgate/client`\n");
 const ENTRY = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
 const snippets = [...PAGE.matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => text!);
-
-afterEach(() => vi.unstubAllGlobals());
 
 async function bundled(contents: string): Promise<string> {
   const { outputFiles } = await build({

@@ -1,13 +1,11 @@
 // How long each form of the header fields makes a client wait, exactly. No text makes it wait less than it was told.
 
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { rulesOf } from "../../src/client/fields.ts";
 import { fetchWithBackoff } from "../../src/client/index.ts";
 import { draws } from "../support/cases/draws.ts";
 import { answer, NOW_MS, ok, scripted, URL_OF_API } from "./scripted.ts";
-
-afterEach(() => vi.unstubAllEnvs());
 
 const inSeconds = (seconds: number) => new Date(NOW_MS + seconds * 1000);
 const http = (seconds: number) => inSeconds(seconds).toUTCString();

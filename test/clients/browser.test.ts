@@ -1,18 +1,13 @@
 // What a page of another origin can read, and what a person sees. The origin handles CORS as if there were no gateway.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
-import { launchChromium, openPage } from "./browser.ts";
+import { openPage, sharedBrowser } from "./browser.ts";
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 const policyOf2 = () => ({ name: uniqueName("browser"), key: ["global"], limits: [{ limit: 2, window: "1h" }] });
 const failedToLoad = (status: string) => `Failed to load resource: the server responded with a status of ${status}`;
@@ -34,7 +29,7 @@ it("lets a page read the fields of a 200 and of a 429, and counts a request that
   const origin = await startOrigin(answerPages);
   const policy = policyOf2();
   const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
-  const { read, complaints } = await openPage(browser!);
+  const { read, complaints } = await openPage(browser());
   const asked = { method: "POST", headers: { "Content-Type": "application/json", "X-Client": "a" }, body: "{}" };
 
   // Other paths, because a browser remembers a preflight by its URL. Preflights have a count of their own.
@@ -67,7 +62,7 @@ it("lets a page read the fields of a 200 and of a 429, and counts a request that
 it("shows a person who is refused a page with the reason, and a program a problem document", async () => {
   const policy = policyOf2();
   const gateway = await startGateway({ policies: [policy] });
-  const { page, complaints } = await openPage(browser!);
+  const { page, complaints } = await openPage(browser());
   for (let i = 0; i < 2; i++) await gateway.fetch("/");
 
   const answer = await page.goto(gateway.url.href);

@@ -1,7 +1,7 @@
 // A headless Chromium with one page. A separate server serves the page, so the gateway sees a page of another origin.
 
 import { type Browser, chromium, type Page } from "playwright-core";
-import { inject, onTestFinished, type TestContext } from "vitest";
+import { afterAll, beforeEach, inject, onTestFinished, type TestContext } from "vitest";
 import { CHROMIUM_ARGUMENTS, HOW_TO_GET_CHROMIUM } from "../../scripts/machine/chromium.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
@@ -34,8 +34,18 @@ export interface OpenPage {
   read(url: URL, asked?: Asked): Promise<Read>;
 }
 
+/** The browser of all tests around the call. It starts with the first of them. @returns what gives it to a test. */
+export function sharedBrowser(): () => Browser {
+  let browser: Browser | undefined;
+  beforeEach(async (context) => {
+    browser ??= await launchChromium(context);
+  });
+  afterAll(() => browser?.close());
+  return () => browser!;
+}
+
 /** Skips the test without a Chromium. With CI=true the test fails, so that nobody forgets to install one. */
-export async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
+async function launchChromium({ skip }: Pick<TestContext, "skip">): Promise<Browser> {
   const executablePath = inject("chromium");
   if (executablePath === undefined)
     throw new Error("expected this file in the list BROWSER of vitest.config.ts, found it in another project");

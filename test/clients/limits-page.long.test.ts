@@ -1,25 +1,21 @@
 // The limits page in a real browser: what it looks like, what it requests, and that its numbers stay current.
 
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { expect, it, onTestFinished } from "vitest";
 import { picture } from "../console/open.ts";
 import { newPage, violations } from "../console/page.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
-import { launchChromium } from "./browser.ts";
+import { sharedBrowser } from "./browser.ts";
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 /** Opens the page as a client with a given address. Everything that goes wrong ends up in `complaints`. */
 async function openLimits(url: URL, options: BrowserContextOptions = {}) {
   const own = { extraHTTPHeaders: { "CF-Connecting-IP": "192.0.2.1" } };
-  const { page, complaints, urls } = await newPage(browser!, { ...own, ...options });
+  const { page, complaints, urls } = await newPage(browser(), { ...own, ...options });
   onTestFinished(() => page.context().close());
   const answer = await page.goto(new URL("/.headgate/limits", url).href);
   return { page, complaints, answer, hosts: () => [...new Set([...urls].map((one) => new URL(one).host))] };

@@ -3,11 +3,11 @@
 import * as anthropic from "@anthropic-ai/sdk";
 import { ApiError } from "@google/genai";
 import * as openai from "openai";
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { type Ask, clientsOf, WAYS } from "../support/llm/clients.ts";
-import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
+import { meteredForAll } from "../support/llm/metered-gateway.ts";
 
 const NAME = uniqueName("sdk");
 const METER = { meter: { unit: "tokens" } };
@@ -23,21 +23,16 @@ const SOON = [
   ["anthropic-messages", true, "soon-2"],
 ] as const;
 
-let metered: MeteredGateway;
-beforeAll(async () => {
-  let stop: () => Promise<void>;
-  [metered, stop] = await startMeteredForAll({
-    policies: [
-      policy("day", { algorithm: "fixed-window", limit: 100, window: "31d" }, METER),
-      policy("plain", { algorithm: "sliding-log", limit: 1, window: "1d" }),
-      ...SOON.map(([, , kind]) => policy(kind, { algorithm: "token-bucket", limit: 1_000, window: "1s" }, METER)),
-    ],
-  });
-  return stop;
+const metered = meteredForAll({
+  policies: [
+    policy("day", { algorithm: "fixed-window", limit: 100, window: "31d" }, METER),
+    policy("plain", { algorithm: "sliding-log", limit: 1, window: "1d" }),
+    ...SOON.map(([, , kind]) => policy(kind, { algorithm: "token-bucket", limit: 1_000, window: "1s" }, METER)),
+  ],
 });
 
 const clientsAt = (kind: string, maxRetries: number, fetch?: typeof globalThis.fetch) =>
-  clientsOf(`${metered.gateway.url.href}${kind}`, maxRetries, fetch);
+  clientsOf(`${metered().gateway.url.href}${kind}`, maxRetries, fetch);
 const using = (tokens: number) => ({
   ...{ model: "m", prompt: "Hi", maxTokens: 10 },
   plan: { tokens: 2, usage: { inputTokens: tokens - 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1 } },
@@ -56,8 +51,8 @@ async function errorOf(kind: string, ask: Pick<Ask, "format" | "stream">) {
 
 it("a limit that is used up for long is an error with a message, and no client tries again", async () => {
   await clientsAt("day", 0).ask({ format: "openai-chat", stream: false, ...using(500) });
-  await expect.poll(() => metered.counted(`${NAME}-day`), { timeout: 20_000, interval: 10 }).toEqual([500]);
-  const sent = metered.provider.exchanges.length;
+  await expect.poll(() => metered().counted(`${NAME}-day`), { timeout: 20_000, interval: 10 }).toEqual([500]);
+  const sent = metered().provider.exchanges.length;
   for (const [format, stream] of WAYS) {
     const { error, tries } = await errorOf("day", { format, stream });
     expect(tries).toBe(1);
@@ -80,7 +75,7 @@ it("a limit that is used up for long is an error with a message, and no client t
     expect(error.headers.get("x-should-retry")).toBe("false");
     expect(Number(error.headers.get("retry-after"))).toBeGreaterThan(60);
   }
-  expect(metered.provider.exchanges).toHaveLength(sent);
+  expect(metered().provider.exchanges).toHaveLength(sent);
 });
 
 it("so is a limit without a meter: an error with the sentence", async () => {
@@ -100,7 +95,7 @@ it("so is a limit without a meter: an error with the sentence", async () => {
 it.each(SOON)("a short wait is obeyed, and the next try is admitted: %s", async (format, stream, kind) => {
   // Beyond the limit by 4,000 tokens: they come back in 4 s, even if a busy machine needs a part of them to ask again.
   await clientsAt(kind, 0).ask({ format, stream, ...using(5_000) });
-  const left = async () => fieldsOf(await metered.gateway.fetch(`/${kind}/look`)).states![`${NAME}-${kind}`]!.r;
+  const left = async () => fieldsOf(await metered().gateway.fetch(`/${kind}/look`)).states![`${NAME}-${kind}`]!.r;
   await expect.poll(left, { timeout: 20_000, interval: 10 }).toBe(0);
 
   const answers: { atMs: number; status: number; waitMs: number }[] = [];

@@ -1,20 +1,16 @@
 // The console at every width and range, light and dark: what takes minutes of drawing and of axe. console.test.ts has
 // everything else.
 
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeEach, expect, it } from "vitest";
-import { launchChromium } from "../clients/browser.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { sharedBrowser } from "../clients/browser.ts";
 import { TOKEN } from "./fake-gateway.ts";
 import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";
 import { lookUp, press, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 /** What each page shows when it is whole. */
 const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?: (page: Page) => Promise<void>])[] = [
@@ -47,7 +43,7 @@ const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?
 it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", async (width) => {
   const gateway = await gatewayOf();
   for (let i = 0; i < 8; i++) await gateway.send("/login", CLIENT, { method: "POST" });
-  const { page, complaints, urls } = await open(browser!, gateway, {
+  const { page, complaints, urls } = await open(browser(), gateway, {
     viewport: { width, height: 800 },
     timezoneId: "Asia/Kolkata",
   });
@@ -86,7 +82,7 @@ const WIDTHS = [1_440, 700, 360];
 it("writes round times of the reader's zone under a chart of 1440, 700 and 360 pixels", async () => {
   const gateway = await gatewayOf();
   // Whole hours of this zone are no whole hours of UTC.
-  const { page } = await open(browser!, gateway, {
+  const { page } = await open(browser(), gateway, {
     viewport: { width: 1_440, height: 800 },
     timezoneId: "Asia/Kolkata",
   });
@@ -149,7 +145,7 @@ it("is as wide as a phone, whatever long words it shows", async () => {
     notes: [long],
     ignored: [{ path: long, reason: long }],
   });
-  const { page } = await open(browser!, gateway, { viewport: { width: 360, height: 800 } });
+  const { page } = await open(browser(), gateway, { viewport: { width: 360, height: 800 } });
   await signIn(page, TOKEN);
   await page.locator(".tiles").waitFor();
   const width = () => page.evaluate(() => document.documentElement.scrollWidth);

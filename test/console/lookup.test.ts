@@ -1,9 +1,8 @@
 // What kind of key the console takes a text for that somebody looks up.
 
-import { afterAll, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 
 vi.stubGlobal("location", { pathname: "/.headgate/console/" });
-afterAll(() => void vi.unstubAllGlobals());
 const { kindOf } = await import("../../console/src/data/lookup.ts");
 
 it.each<[text: string, kinds: string[], found: string]>([

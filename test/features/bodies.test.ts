@@ -7,6 +7,7 @@ import { remoteStore } from "../../src/stores/remote-store.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
 import type { PolicyInput } from "../support/llm/metered-handler.ts";
+import { openBody } from "../support/open-body.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 
 // Far from the end of a window.
@@ -18,32 +19,6 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date", "setTimeout", "clearTimeout"] }));
-afterEach(() => void vi.useRealTimers());
-
-/** A body whose bytes the test sends. */
-function openBody() {
-  let controller!: ReadableStreamDefaultController<Uint8Array>;
-  let cancelled = false;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(one) {
-        controller = one;
-      },
-      cancel() {
-        cancelled = true;
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return {
-    body,
-    send: (bytes: number | string) =>
-      controller.enqueue(typeof bytes === "string" ? new TextEncoder().encode(bytes) : new Uint8Array(bytes).fill(32)),
-    end: () => controller.close(),
-    fail: () => controller.error(new Error("gone")),
-    isCancelled: () => cancelled,
-  };
-}
 
 /** A body that says whether somebody has asked for its bytes. */
 function watchedBody(text: string) {

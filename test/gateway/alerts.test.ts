@@ -3,13 +3,12 @@
 
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
 import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
 import { startWorkerd, type WorkerdWorker } from "../support/gateway/workerd.ts";
 
 const SECRET = "a secret of thirty-two characters";
@@ -18,19 +17,14 @@ const settled = { timeout: 20_000, interval: 50 };
 /** A webhook that fails once, and notes what it gets. */
 async function startWebhook() {
   const got: { readonly delivery: string; readonly isSigned: boolean; readonly warnings: LimitWarning[] }[] = [];
-  const server = createServer(async (request, response) => {
+  const { url } = await startOrigin(async (request, response) => {
     const body = await text(request);
     const [, t, v1] = /^t=(\d+),v1=(\w+)$/.exec(request.headers["headgate-signature"] as string) ?? [];
     const isSigned = v1 === createHmac("sha256", SECRET).update(`${t}.${body}`).digest("hex");
     got.push({ delivery: request.headers["headgate-delivery"] as string, isSigned, ...JSON.parse(body) });
     response.writeHead(got.length === 1 ? 500 : 200).end();
   });
-  await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+  return { got, url: `${url}/hook` };
 }
 
 it("one warning for each client and part, whichever isolates have seen it; signed, and again after a failure", async () => {

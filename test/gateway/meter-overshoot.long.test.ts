@@ -3,10 +3,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimitError } from "openai";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { atOnce, clientsOf } from "../support/llm/clients.ts";
-import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
+import { meteredForAll } from "../support/llm/metered-gateway.ts";
 import type { MockFormat } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
@@ -29,17 +29,12 @@ const policy = (kind: string, onExceeded: string) => ({
   limits: [{ algorithm: "fixed-window", limit: LIMIT, window: "31d" }],
 });
 
-let metered: MeteredGateway;
-beforeAll(async () => {
-  let stop: () => Promise<void>;
-  [metered, stop] = await startMeteredForAll({
-    policies: [policy("finish", "finish"), policy("cut", "cut")],
-  });
-  return stop;
+const metered = meteredForAll({
+  policies: [policy("finish", "finish"), policy("cut", "cut")],
 });
 
-const clientsAt = (kind: string) => clientsOf(`${metered.gateway.url.href}${kind}`);
-const counted = async (kind: string) => (await metered.counted(`${NAME}-${kind}`))[0] ?? 0;
+const clientsAt = (kind: string) => clientsOf(`${metered().gateway.url.href}${kind}`);
+const counted = async (kind: string) => (await metered().counted(`${NAME}-${kind}`))[0] ?? 0;
 
 /** Looks at Redis until `work` is done. @returns the most that it has counted. */
 async function mostCounted(kind: string, work: Promise<unknown>): Promise<number> {
@@ -81,11 +76,13 @@ describe("200 streams on a limit that fits 50", () => {
         refused++;
       }
     });
-    const held = expect.poll(() => [metered.provider.inFlight, refused], settled).toEqual([FITTING, STREAMS - FITTING]);
+    const held = expect
+      .poll(() => [metered().provider.inFlight, refused], settled)
+      .toEqual([FITTING, STREAMS - FITTING]);
     expect(await mostCounted("finish", held)).toBeLessThanOrEqual(LIMIT);
     expect(await counted("finish")).toBe(LIMIT);
 
-    metered.provider.resume();
+    metered().provider.resume();
     await all;
     const sum = ended.reduce((sum, one) => sum + one, 0);
     await expect.poll(() => counted("finish"), settled).toBe(sum);
@@ -99,7 +96,7 @@ describe("200 streams on a limit that fits 50", () => {
     const { ask } = clientsAt("cut");
     const formats = ["openai-chat", "openai-responses", "anthropic-messages"] as const;
     const outcomes = { ended: 0, refused: 0, cut: 0 };
-    const before = metered.provider.exchanges.length;
+    const before = metered().provider.exchanges.length;
     const all = atOnce(STREAMS, STREAMS, async (i) => {
       const format = formats[i % 3]!;
       // Each fourth stream ends early: the others get what it leaves.
@@ -118,20 +115,20 @@ describe("200 streams on a limit that fits 50", () => {
       );
     });
     await expect
-      .poll(() => [metered.provider.inFlight, outcomes.refused], settled)
+      .poll(() => [metered().provider.inFlight, outcomes.refused], settled)
       .toEqual([FITTING, STREAMS - FITTING]);
     expect(await counted("cut")).toBe(LIMIT);
-    metered.provider.resume();
+    metered().provider.resume();
     const most = await mostCounted("cut", all);
     // The provider is left, too.
-    await expect.poll(() => metered.provider.inFlight, settled).toBe(0);
+    await expect.poll(() => metered().provider.inFlight, settled).toBe(0);
     await expect.poll(() => counted("cut"), settled).toBeGreaterThan(LIMIT - 256);
     const sum = await counted("cut");
     console.log(`cut: limit ${LIMIT}, used ${sum}, most in between ${most}, ${JSON.stringify(outcomes)}`);
     expect(outcomes.ended + outcomes.cut).toBe(FITTING);
     expect(outcomes.cut).toBeGreaterThan(0);
     expect(Math.max(sum, most) - LIMIT).toBeLessThanOrEqual(255 * outcomes.cut);
-    const streams = metered.provider.exchanges.slice(before);
+    const streams = metered().provider.exchanges.slice(before);
     expect(streams.filter(({ clientGone }) => clientGone)).toHaveLength(outcomes.cut);
   });
 });

@@ -1,7 +1,7 @@
 // A busy isolate does not spend a time budget by standing still. After the budget of a call: when the service has
 // failed, and when only this isolate was too busy to read the answer. The test sets the timers and the clock.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { freshImport } from "../support/fresh-import.ts";
 
 const BUDGET_MS = 250;
@@ -17,7 +17,6 @@ beforeEach(async () => {
   // Start with a module that knows nothing of earlier tests.
   budget = await freshImport("kernel/time-budget.ts");
 });
-afterEach(() => void vi.useRealTimers());
 
 /** The isolate stands still for this long: the clock goes on, and no timer fires. */
 const standStill = (ms: number) => vi.setSystemTime(Date.now() + ms);

@@ -1,7 +1,6 @@
 // Calendar limits in the script alone: what parity does not try.
 
-import { randomUUID } from "node:crypto";
-import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
@@ -9,7 +8,7 @@ import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeRow, idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";
-import { sharedRedis } from "../support/redis/shared-redis.ts";
+import { redisWithKey } from "../support/redis/shared-redis.ts";
 
 const DAY_MS = 86_400_000;
 /** Noon of a day in UTC. */
@@ -17,14 +16,9 @@ const NOON_MS = 19_700 * DAY_MS + DAY_MS / 2;
 const MIDNIGHT_MS = NOON_MS + DAY_MS / 2;
 const day: CalendarLimit = { kind: Kind.calendar, limit: 9, window: "day", zone: "UTC", firstDay: 1 };
 
-let redis: ReturnType<typeof sharedRedis>;
-let key: string;
+let { redis, key } = {} as ReturnType<typeof redisWithKey>;
 beforeEach(() => {
-  redis = sharedRedis();
-  key = `headgate-test:{${randomUUID()}}`;
-  onTestFinished(async () => {
-    await redis.unlink(key);
-  });
+  ({ redis, key } = redisWithKey());
 });
 
 async function take(nowMs: number, boundsAtMs = nowMs): Promise<number[]> {

@@ -1,8 +1,7 @@
 // Expiries by the server's own clock, which parity does not use. A charge that would not move the expiry leaves it
 // alone, because that is cheaper. Every other charge sets it.
 
-import { randomUUID } from "node:crypto";
-import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
@@ -10,7 +9,7 @@ import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeRow, idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";
-import { sharedRedis } from "../support/redis/shared-redis.ts";
+import { redisWithKey } from "../support/redis/shared-redis.ts";
 
 /** So long that a bucket ends during a test only once in three weeks. */
 const BUCKET_MS = 2_000_000_000;
@@ -22,14 +21,9 @@ const SLACK_MS = 30_000;
 const windowOf = (buckets = 1, bucketMs = BUCKET_MS) => ({ limit: 9, kind: Kind.weighted, bucketMs, buckets });
 const fixed = { limit: 9, kind: Kind.fixedWindow, windowMs: BUCKET_MS } as const;
 
-let redis: ReturnType<typeof sharedRedis>;
-let key: string;
+let { redis, key } = {} as ReturnType<typeof redisWithKey>;
 beforeEach(() => {
-  redis = sharedRedis();
-  key = `headgate-test:{${randomUUID()}}`;
-  onTestFinished(async () => {
-    await redis.unlink(key);
-  });
+  ({ redis, key } = redisWithKey());
 });
 
 async function take(limits: LimitSpec[], cost = 1, flag: Flag = Flag.take, group = 0): Promise<number[]> {

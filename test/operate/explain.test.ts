@@ -126,22 +126,18 @@ it("fits, whatever there are of limits: what refused comes first, and what is le
 
 it("can be read for 10 minutes, over the change of the key, and by an isolate whose clock is behind", async () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12, 59, 59, 400), toFake: ["Date"] });
-  try {
-    const nowMs = Date.now();
-    const explain = explainOf();
-    const token = await tokenOf(explain, [API], [REFUSED]);
-    // With the key of the next hour, and back again.
-    for (const afterMs of [0, 700, 599_000, -30_000])
-      for (const reader of [explain, explainOf()])
-        expect(await reader.read(token, nowMs + afterMs)).toMatchObject({ violated: ["api"] });
-    for (const afterMs of [601_000, 3_600_000, 86_400_000])
-      expect(await explain.read(token, nowMs + afterMs)).toEqual({ wrong: "old" });
-    expect(await explain.read(token, nowMs - 61_000)).toEqual({ wrong: "foreign" });
-    expect(await explainOf("another secret of an operator").read(token, nowMs)).toEqual({ wrong: "foreign" });
-    vi.setSystemTime(nowMs + 1_000);
-    const next = await tokenOf(explain, [API], [REFUSED]);
-    for (const one of [token, next]) expect(await explain.read(one)).toMatchObject({ violated: ["api"] });
-  } finally {
-    vi.useRealTimers();
-  }
+  const nowMs = Date.now();
+  const explain = explainOf();
+  const token = await tokenOf(explain, [API], [REFUSED]);
+  // With the key of the next hour, and back again.
+  for (const afterMs of [0, 700, 599_000, -30_000])
+    for (const reader of [explain, explainOf()])
+      expect(await reader.read(token, nowMs + afterMs)).toMatchObject({ violated: ["api"] });
+  for (const afterMs of [601_000, 3_600_000, 86_400_000])
+    expect(await explain.read(token, nowMs + afterMs)).toEqual({ wrong: "old" });
+  expect(await explain.read(token, nowMs - 61_000)).toEqual({ wrong: "foreign" });
+  expect(await explainOf("another secret of an operator").read(token, nowMs)).toEqual({ wrong: "foreign" });
+  vi.setSystemTime(nowMs + 1_000);
+  const next = await tokenOf(explain, [API], [REFUSED]);
+  for (const one of [token, next]) expect(await explain.read(one)).toMatchObject({ violated: ["api"] });
 });

@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { parse as parseToml } from "smol-toml";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limitsMarkdown } from "../../src/cli/limits/markdown.ts";
-import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
+import { parseSettings } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { decideLimit } from "../../src/kernel/core/decision.ts";
@@ -16,16 +16,15 @@ import { contentSecurityPolicy, renderPage } from "../../src/operate/limits-page
 import { blocksOf } from "../docs/markdown.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
-afterEach(() => void vi.unstubAllGlobals());
-
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));
 const isValid = new Ajv({ strict: true, allErrors: true }).compile(schema);
 
-function documentOf(bindings: Bindings, region?: string) {
+function settingsOf(bindings: Bindings) {
   const parsed = parseSettings(bindings);
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return describeLimits(parsed.value, region);
+  return parsed.value;
 }
+const documentOf = (bindings: Bindings, region?: string) => describeLimits(settingsOf(bindings), region);
 
 const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
 const PRICES = { default: { input: 15, output: 75 } };
@@ -156,9 +155,7 @@ describe("the document", () => {
       ...["fixed-window", "sliding-log", "token-bucket", "leaky-bucket"].map((algorithm) => ({ ...many, algorithm })),
       { ...many, algorithm: "calendar", window: "month" },
     ].map((limit) => {
-      const parsed = parsePolicies([{ name: "a", limits: [limit] }], "policies");
-      if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-      const [policy] = parsed.value;
+      const [policy] = settingsOf({ POLICIES: [{ name: "a", limits: [limit] }] }).policies;
       const atMs = 60_000_000;
       const keys = [{ key: "a", group: ENFORCED, cost: 4, limits: policy!.limits }];
       const { reply } = take(() => undefined, { keys, flag: Flag.take, slot: 1 }, atMs);
@@ -288,9 +285,8 @@ describe("the document", () => {
 
   it("tells only operators of worst cases, of leases and of outages", () => {
     const policies = [...fivePolicies(), ...CALENDARS, ...SECRET_POLICIES];
-    const parsed = parseSettings({ POLICIES: policies, ...REDIS });
-    if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-    const document = { ...describeLimits(parsed.value), operators: describeForOperators(parsed.value) };
+    const settings = settingsOf({ POLICIES: policies, ...REDIS });
+    const document = { ...describeLimits(settings), operators: describeForOperators(settings) };
     isValid(JSON.parse(JSON.stringify(document)));
     expect(isValid.errors ?? []).toEqual([]);
     const worst = document.operators.flatMap(({ worstCases }) => worstCases.map(({ worstCase }) => worstCase));
@@ -310,7 +306,7 @@ describe("the document", () => {
     expect(site!.consistency.mode).toBe("leased");
     const helpful = [...worst, ...document.operators.map(({ consistency }) => consistency.meaning)];
     for (const write of [renderPage, limitsMarkdown, JSON.stringify]) {
-      const [forClients, forOperators] = [write(describeLimits(parsed.value)), write(document)];
+      const [forClients, forOperators] = [write(describeLimits(settings)), write(document)];
       for (const text of helpful) {
         expect(forOperators).toContain(text);
         expect(forClients).not.toContain(text);

@@ -1,7 +1,7 @@
 // Takes over HTTP, in this process: what may be asked, what is answered, and whether the OpenAPI document says so.
 
 import Ajv2020 from "ajv/dist/2020.js";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { Flag } from "../../src/kernel/core/layout.ts";
@@ -18,10 +18,6 @@ const NOW_MS = Date.parse("2026-11-29T12:00:00Z");
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
   for (const level of ["log", "warn", "error"] as const) vi.spyOn(console, level).mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 const POLICIES = [

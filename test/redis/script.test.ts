@@ -1,7 +1,7 @@
 // EVALSHA, EVAL and the two variants of the script, against a server whose replies the test chooses.
 
 import { json } from "node:stream/consumers";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { RedisError } from "../../src/kernel/store/redis/client.ts";
 import { restClient } from "../../src/kernel/store/redis/rest.ts";
 import { scriptRunner } from "../../src/kernel/store/redis/script.ts";
@@ -52,7 +52,6 @@ async function sentTo(url: string, ...replies: object[]) {
     const reply = replies.shift() ?? { result: 1 };
     return Response.json(reply, { status: "error" in reply ? 400 : 200 });
   });
-  onTestFinished(() => void vi.unstubAllGlobals());
   const run = runnerAt(url);
   for (let i = 0; i < 2; i++) expect(await run([], [])).toBe(1);
   return sent;

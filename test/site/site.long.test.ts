@@ -2,10 +2,10 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { urlOf } from "../../site/.vitepress/urls.ts";
-import { launchChromium } from "../clients/browser.ts";
+import { sharedBrowser } from "../clients/browser.ts";
 import { newPage, violations } from "../console/page.ts";
 import { blocksOf, ROOT, read } from "../docs/markdown.ts";
 import { QUESTIONS } from "./questions.ts";
@@ -13,7 +13,6 @@ import { buildSite, fileOf, SOURCE_URL, serve } from "./serve.ts";
 
 let folder: string;
 let site: Awaited<ReturnType<typeof serve>>;
-let browser: Browser | undefined;
 /** The HTML of every page, by its file. */
 let pages: Map<string, string>;
 
@@ -23,10 +22,7 @@ beforeAll(async () => {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html"));
   pages = new Map(files.map((file) => [join(folder, file), readFileSync(join(folder, file), "utf8")]));
 }, 120_000);
-afterAll(async () => {
-  await browser?.close();
-  site.close();
-});
+afterAll(() => site.close());
 
 /** The page hears keys when its scripts have run. */
 async function openSearch(page: Page): Promise<void> {
@@ -82,13 +78,11 @@ describe("the files", () => {
 });
 
 describe("in a browser", () => {
-  beforeEach(async (context) => {
-    browser ??= await launchChromium(context);
-  });
+  const browser = sharedBrowser();
 
   const looks = [360, 1_440].flatMap((width) => (["light", "dark"] as const).map((theme) => [width, theme] as const));
   it.each(looks)("passes axe at %i px in the %s theme, and asks no other host", async (width, colorScheme) => {
-    const { page, complaints, urls } = await newPage(browser!, { viewport: { width, height: 800 }, colorScheme });
+    const { page, complaints, urls } = await newPage(browser(), { viewport: { width, height: 800 }, colorScheme });
     for (const path of ["/", "/README", "/algorithms", "/consistency", "/configuration", "/playground"]) {
       await page.goto(site.origin + path);
       await page.getByRole("heading", { level: 1 }).waitFor();
@@ -103,7 +97,7 @@ describe("in a browser", () => {
   });
 
   it("begins with one sentence, how to install it, the blocks of three pages in tabs, the console and the source", async () => {
-    const { page, complaints } = await newPage(browser!);
+    const { page, complaints } = await newPage(browser());
     await page.goto(`${site.origin}/`);
     const [, sentence] = /^# headgate\n\n(.+)\n/.exec(read("README.md"))!;
     expect(await page.locator("main h1 + p").textContent()).toBe(sentence);
@@ -128,7 +122,7 @@ describe("in a browser", () => {
   });
 
   it("runs the playground by keyboard, and its link holds the setting", async () => {
-    const { page, complaints } = await newPage(browser!, { permissions: ["clipboard-read", "clipboard-write"] });
+    const { page, complaints } = await newPage(browser(), { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${site.origin}/playground`);
     const figure = (name: string) => page.locator(`output[data-figure="${name}"]`);
     await expect.poll(() => figure("most-in-a-window").textContent()).toBe("99");
@@ -174,7 +168,7 @@ describe("in a browser", () => {
       const files = readdirSync(join(ROOT, folder)).filter((name) => name !== "README.md");
       expect(Object.keys(QUESTIONS)).toEqual(expect.arrayContaining(files.map((name) => `${folder}/${name}`)));
     }
-    const { page } = await newPage(browser!);
+    const { page } = await newPage(browser());
     await page.goto(`${site.origin}/`);
     await openSearch(page);
     const found: Record<string, string> = {};

@@ -1,6 +1,6 @@
 // A store of one's own that is far away: slow, silent, failing or throwing.
 
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
@@ -22,10 +22,6 @@ beforeEach(() => {
   // Each test has a second of its own: the lines of one second are bounded.
   vi.useFakeTimers({ now: NOW_MS + 60_000 * tests++, toFake: ["Date", "setTimeout", "clearTimeout"] });
   written = vi.spyOn(console, "error").mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.useRealTimers();
-  written.mockRestore();
 });
 
 /** As somebody writes it: a class, whose methods and kind are those of its prototype, and use private members. */

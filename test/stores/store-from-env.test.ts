@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
@@ -13,10 +13,6 @@ const REDIS = { UPSTASH_REDIS_REST_URL: URL, UPSTASH_REDIS_REST_TOKEN: TOKEN };
 beforeEach(() => {
   for (const name of ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"]) vi.stubEnv(name, "");
   vi.spyOn(console, "warn").mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
 });
 
 const warnings = () => vi.mocked(console.warn).mock.calls.map(([text]) => String(text));

@@ -1,7 +1,7 @@
 // The object that delivers warnings, inside workerd. test/operate/alerts/post.test.ts has one try, over real sockets.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Crossing } from "../../src/features/alerts/warnings.ts";
 import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
@@ -42,10 +42,6 @@ beforeEach(() => {
     });
     return await answer();
   });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 const later = (ms: number) => vi.setSystemTime(Date.now() + ms);

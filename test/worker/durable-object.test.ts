@@ -1,7 +1,7 @@
 // The object that counts, and the store that asks it, inside workerd.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { LOCATION_HINTS, type LocationHint } from "../../src/kernel/config/counts.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
@@ -330,7 +330,6 @@ describe("the store", () => {
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     // One line a second.
     vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
-    onTestFinished(() => void [logged.mockRestore(), vi.useRealTimers()]);
     const wrong = requestOf("k", [{ ...second, kind: 9 as never }]);
     const changes: unknown[] = [];
     const store = durableObjectStore(COUNTS, {

@@ -2,7 +2,7 @@
 
 import { createExecutionContext } from "cloudflare:test";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { draws } from "../support/cases/draws.ts";
@@ -36,9 +36,6 @@ const POLICIES = [
 let logged: ReturnType<typeof vi.spyOn>[];
 beforeEach(() => {
   logged = (["log", "warn", "error"] as const).map((level) => vi.spyOn(console, level).mockImplementation(() => {}));
-});
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 type Line = { readonly method: string; readonly path: string; readonly headers: Record<string, string> };

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
@@ -13,11 +13,6 @@ const HEALTH = "/.headgate/health";
 /** How often Redis was asked whether it is there: it is asked once for its settings, too. */
 const pingsOf = (fetched: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }) =>
   fetched.mock.calls.filter(([, init]) => /ping/i.test(String((init as RequestInit).body))).length;
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 
 describe("/.headgate/health", () => {
   it("is ok while Redis answers", async () => {

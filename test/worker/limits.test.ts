@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
 import { gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
@@ -17,11 +17,6 @@ interface Left {
   readonly region: string;
   readonly limits: readonly Record<string, unknown>[];
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 
 describe(LIMITS, () => {
   it("is a page to who asks for one, and JSON to everybody else", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { gatewayWith, recordingOrigin } from "./support.ts";
 
@@ -25,10 +25,6 @@ const VALUES = /4711|4712|815000|Wrong Name|shoe-size|fortnight|passw0rd|secret-
 
 type Shown = { mistakes: Record<string, string>[] };
 const pathsAndCodes = ({ mistakes }: Shown) => mistakes.map(({ path, code }) => [path, code]);
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 it("a misconfigured gateway answers 500 with paths and codes, shows no value, and asks no origin; so does its health with 503", async () => {
   const { requests, ORIGIN } = recordingOrigin();

@@ -1,7 +1,7 @@
 // `/stats` and `/.headgate/metrics` over the real object, inside workerd.
 
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
@@ -11,8 +11,6 @@ import { gatewayWith, NO_REDIS, newNamespace, STATS } from "./support.ts";
 const ADMIN_TOKEN = "t0ken-of-the-admin-of-these-tests";
 const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
 const AUTHORIZED = { headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } };
-
-afterEach(() => vi.restoreAllMocks());
 
 function gatewayOver(bindings: object) {
   return gatewayWith({ ...NO_REDIS, POLICIES, ADMIN_TOKEN, ...bindings });

@@ -1,7 +1,7 @@
 // The object that adds up, inside workerd.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { type Recent, replyOf } from "../../src/operate/stats/object/reply.ts";
 import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
@@ -16,7 +16,6 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START_MS }));
-afterEach(() => void vi.useRealTimers());
 
 const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
 const newObject = () => STATS.getByName(uniqueName("stats"));

@@ -2,25 +2,20 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { renderReport } from "../../../src/cli/replay/report/page.ts";
-import { launchChromium } from "../../clients/browser.ts";
+import { sharedBrowser } from "../../clients/browser.ts";
 import { newPage, violations } from "../../console/page.ts";
 import { folderWith } from "../run.ts";
 import { requests, run } from "./logs.ts";
 
-let browser: Browser | undefined;
-beforeEach(async (context) => {
-  browser ??= await launchChromium(context);
-});
-afterAll(() => browser?.close());
+const browser = sharedBrowser();
 
 it("is accessible and on its own: light, dark and on a phone", async () => {
   const policies = (limit: number) => [{ name: "api", limits: [{ limit, window: "1m" }] }];
   const summary = await run(requests(90), policies(40), policies(10));
   const file = join(folderWith({ "report.html": renderReport(summary) }), "report.html");
-  const { page, complaints, urls } = await newPage(browser!, { colorScheme: "light" });
+  const { page, complaints, urls } = await newPage(browser(), { colorScheme: "light" });
   onTestFinished(() => page.context().close());
   await page.goto(pathToFileURL(file).href);
   expect(await violations(page)).toEqual([]);

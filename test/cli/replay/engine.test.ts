@@ -1,7 +1,7 @@
 // What a replay decides, counts, compares and suggests, and what it cannot replay.
 
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { LogClock, LogLimiter } from "../../../src/cli/replay/engine/limiter.ts";
 import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { clientKey, namedPlan } from "../../../src/kernel/http/key.ts";
@@ -14,10 +14,6 @@ import { readText } from "./log/read-log.ts";
 import { configuration, logOf, recordedAt, requestAt, requests, run, START_MS } from "./logs.ts";
 
 const API = { name: "api", limits: [{ limit: 10, window: "1m" }] };
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const number = fc.integer({ min: 2, max: 8 });
 const window = fc.constantFrom("700ms", "1s", "2500ms", "10s");

@@ -1,6 +1,6 @@
 // Who is warned of which client, and how often. test/worker/alerts.test.ts has what the object makes of it.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type Crossing, findWarnings, MAX_SUBJECTS } from "../../../src/features/alerts/warnings.ts";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
@@ -17,10 +17,6 @@ const START_MS = Date.UTC(2026, 10, 22, 10);
 const MINUTE_MS = 60_000;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START_MS }));
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 const HOUR: LimitInput = { algorithm: "fixed-window", limit: 10, window: "1h" };

@@ -2,7 +2,7 @@
 // bans is what was reported to it, and what an instance says of a ban is true.
 
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { type Decision, memoryStore, type PolicyInput } from "../../../src/index.ts";
 import { Kind } from "../../../src/kernel/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
@@ -92,7 +92,6 @@ class Account {
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }));
-afterEach(() => void vi.useRealTimers());
 
 /** Lets time pass until the work is done. */
 async function done<T>(work: Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 // A ban over a store in memory, on a clock that stands still.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type Decision, type LimiterOptions, memoryStore, type PolicyInput } from "../../../src/index.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import type { DecisionContext } from "../../../src/kernel/limiter/on-decision.ts";
@@ -13,7 +13,6 @@ const BAN = { after: 3, within: "10m", for: ["10m", "1h"] } as const;
 const POLICY: PolicyInput = { name: "api", limits: [{ limit: 2, window: "1m" }], ban: BAN };
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }));
-afterEach(() => void vi.useRealTimers());
 
 function limiterWith(policy: Partial<PolicyInput> = {}, options: Partial<LimiterOptions> = {}) {
   const store = memoryStore();

@@ -1,6 +1,6 @@
 // Bans over stores that are far away: what an instance remembers, an outage, a cluster, several places.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { type Decision, memoryStore, type PolicyInput } from "../../../src/index.ts";
 import { hashTagOf } from "../../../src/kernel/core/layout.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
@@ -19,7 +19,6 @@ const POLICY: PolicyInput = {
 };
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }));
-afterEach(() => void vi.useRealTimers());
 const later = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 /** A store in memory that is as far away as Redis. */

@@ -1,6 +1,6 @@
 // Bans of policies whose requests an instance decides by itself: it hears of a ban with the calls that it makes anyway.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type Decision, memoryStore, type PolicyInput } from "../../../src/index.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
@@ -13,7 +13,6 @@ const M = 60 * S;
 const SYNC_MS = S;
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }));
-afterEach(() => void vi.useRealTimers());
 const later = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 const POLICY: PolicyInput = {

@@ -1,6 +1,6 @@
 // Keys and conditions from the body over HTTP: who is counted, which requests match, and what nobody can tell.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
@@ -8,15 +8,15 @@ import { createLimiter } from "../../support/limiter.ts";
 import type { PolicyInput } from "../../support/llm/metered-handler.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 
-const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+const muted = () => vi.spyOn(console, "warn").mockImplementation(() => {});
+let warn: ReturnType<typeof muted>;
 // Ten lines a second are written.
 let nowMs = Date.UTC(2026, 10, 29, 10);
 beforeEach(() => {
   nowMs += 1_000;
   vi.useFakeTimers({ toFake: ["Date"], now: nowMs });
-  warn.mockClear();
+  warn = muted();
 });
-afterEach(() => void vi.useRealTimers());
 
 const JSON_TYPE = "application/json";
 const limits = [{ algorithm: "fixed-window", limit: 100, window: "1d" }] as const;

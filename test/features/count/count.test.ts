@@ -1,17 +1,16 @@
 // Policies that count only failed requests, or only successful ones: what is given back, when, and what waits are told.
 
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { storesAround } from "../../support/redis/stores.ts";
 
 const WINDOW_MS = 60_000;
 /** The beginning of a window. */
@@ -24,7 +23,6 @@ const login: PolicyInput = {
 };
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const LISTED = ["401", "3xx", "5xx"] as const;
 const LEFT_OUT = ["all", "not 304", "not 5xx"] as const;
@@ -92,14 +90,7 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
   };
 }
 
-const STORES: Readonly<Record<string, () => Store>> = {
-  memory: memoryStore,
-  far: () => remoteStore({ ...memoryStore(), kind: "far" }),
-  "two places": () => {
-    const place = () => remoteStore({ ...memoryStore(), kind: "far" });
-    return splitStore([place(), place()], (key) => (key.includes("{login") ? 0 : 1));
-  },
-};
+const STORES = storesAround("login");
 
 describe("at once", () => {
   it("an attempt that ends without a word is in flight for a minute", async () => {

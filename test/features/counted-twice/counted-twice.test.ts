@@ -15,8 +15,11 @@ const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => (
 });
 const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ policies, store: memoryStore() });
 
-const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-beforeEach(() => warn.mockClear());
+const muted = () => vi.spyOn(console, "warn").mockImplementation(() => {});
+let warn: ReturnType<typeof muted>;
+beforeEach(() => {
+  warn = muted();
+});
 
 const NOTE = (name: string) =>
   JSON.stringify({

@@ -1,7 +1,7 @@
 // The identity of a limiter: what is refused when it is made, and what requests do without it.
 
 import { Hono } from "hono";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import {
   ConfigurationError,
@@ -24,10 +24,6 @@ const codesOf = (make: () => unknown) => {
   }
   return [];
 };
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 describe("is refused when it is made", () => {
   it.each<[given: unknown, mistakes: string[]]>([

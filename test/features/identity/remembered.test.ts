@@ -1,6 +1,6 @@
 // What an isolate remembers of tokens: good ones and bad ones cost one signature check each, in bounded memory.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createKeySet } from "../../../src/features/identity/key-set.ts";
 import { createTokens } from "../../../src/features/identity/tokens.ts";
 import { AUDIENCE, jwkOf, type KeyServer, pairOf, startKeyServer, tokenOf, withKeys } from "../../support/issuer.ts";
@@ -16,7 +16,8 @@ let clock: { nowMs: number };
 let lines: object[];
 let server: KeyServer;
 let verify: (token: string) => Promise<ReadonlyMap<string, string> | undefined>;
-const checks = vi.spyOn(crypto.subtle, "verify");
+const watched = () => vi.spyOn(crypto.subtle, "verify");
+let checks: ReturnType<typeof watched>;
 
 beforeEach(async () => {
   clock = { nowMs: START_MS };
@@ -29,10 +30,8 @@ beforeEach(async () => {
   const names = ["sub", "org.id", "https://example.com/plan", "https://example.com/org.name"];
   const tokens = createTokens({ issuers, names, waitMs: 10_000, timing, report, remembered });
   verify = async (token) => (await tokens(token, undefined))?.values;
-  checks.mockClear();
+  checks = watched();
 });
-
-afterEach(() => checks.mockClear());
 
 const BASE = { iss: ISSUER, aud: AUDIENCE, sub: "ann", exp: START_MS / 1000 + 600 };
 const token = (more: object = {}, by = pair) => tokenOf(by, { alg: "ES256", kid: "one" }, { ...BASE, ...more });

@@ -1,6 +1,6 @@
 // When a request may be answered from a lease: every policy must agree to leases, and there must be a background.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate as remote } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -55,7 +55,6 @@ describe.each([
 ])("a look over %s", (_, inPlaces) => {
   const day = { algorithm: "fixed-window", window: "1d" } as const;
   beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
-  afterEach(() => void vi.useRealTimers());
 
   it("counts the units in stock as free, as a take would spend them, and no others", async () => {
     const central = memoryStore();

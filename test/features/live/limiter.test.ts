@@ -1,6 +1,6 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { allFeatures } from "../../../src/features/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
@@ -232,7 +232,6 @@ describe("a request makes its own calls before it reads a newer document", () =>
     ],
   ])("%s", async (_what, expected, request) => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    onTestFinished(() => void vi.useRealTimers());
     const one = gateway();
     const calls: string[] = [];
     const recorded = ({ live, ...store }: Store): Store => ({

@@ -1,7 +1,7 @@
 // An isolate reads the live document: when it does, which requests wait for it, and which document is in force
 // afterwards. Time is virtual.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createLiveReader, type LiveEvent } from "../../../src/features/live/reader.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
@@ -18,7 +18,6 @@ const CLIENT = "AAAAAAAAAAAAAAAAAAAAAA";
 // Every interval between two reads is as long as a refresh, unless a test draws it otherwise.
 const draw = (random: number) => vi.spyOn(Math, "random").mockReturnValue(random);
 beforeEach(() => void draw(0.5));
-afterEach(() => void vi.restoreAllMocks());
 /** The last number that `Math.random` can draw. */
 const LAST = 1 - Number.EPSILON / 2;
 

@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { compress } from "hono/compress";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
@@ -33,7 +33,6 @@ const answering = () => json({ usage: usageOf(2, 3) });
 
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 describe("beside other policies", () => {
   it("the slot is held until the answer has ended, and given back by the call that settles", async () => {

@@ -1,9 +1,10 @@
 // When and with what a reservation is settled, and that the body passes as it comes.
 
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createCut } from "../../../src/features/meter/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../../src/features/meter/llm/index.ts";
 import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts";
+import { openBody } from "../../support/open-body.ts";
 
 const SSE = { "Content-Type": "text/event-stream" };
 const encoder = new TextEncoder();
@@ -35,28 +36,6 @@ function optionsOf(meters: MeterOptions["meters"] = { tokens: { unit: "tokens" }
   return { options: { estimate: ESTIMATE, meters, background }, done: () => Promise.all(work) };
 }
 
-/** A body whose chunks the test sends. */
-function source() {
-  let controller!: ReadableStreamDefaultController<Uint8Array>;
-  let cancelled = false;
-  const body = new ReadableStream<Uint8Array>({
-    start: (one) => {
-      controller = one;
-    },
-    cancel: () => {
-      cancelled = true;
-    },
-  });
-  const send = (text: string) => controller.enqueue(encoder.encode(text));
-  return {
-    body,
-    send,
-    close: () => controller.close(),
-    fail: () => controller.error(new Error("gone")),
-    isCancelled: () => cancelled,
-  };
-}
-
 describe("settled", () => {
   it("by the usage that the answer tells, when it has ended", async () => {
     const reservation = reservationOf({ tokens: 100, requests: 1 });
@@ -71,7 +50,7 @@ describe("settled", () => {
   it.each(["cancel", "fail", "abort"])("by what was streamed, after %s", async (how) => {
     const reservation = reservationOf({ tokens: 100 });
     const { options, done } = optionsOf();
-    const [given, client] = [source(), new AbortController()];
+    const [given, client] = [openBody(), new AbortController()];
     const response = new Response(given.body, { headers: SSE });
     const answer = meterResponse(response, reservation, { ...options, signal: client.signal });
     const reader = answer.body!.getReader();
@@ -127,7 +106,7 @@ describe("settled", () => {
   it("with what was reserved if the client left before the answer", async () => {
     const reservation = reservationOf({ tokens: 100 });
     const { options, done } = optionsOf();
-    const given = source();
+    const given = openBody();
     const response = new Response(given.body, { headers: SSE });
     meterResponse(response, reservation, { ...options, signal: AbortSignal.abort() });
     await done();
@@ -163,7 +142,7 @@ describe("settled", () => {
 
 it("sends each chunk on before the next arrives, and asks for no chunk before the client does", async () => {
   const { options } = optionsOf();
-  const given = source();
+  const given = openBody();
   const reader = meterResponse(
     new Response(given.body, { headers: SSE }),
     reservationOf({ tokens: 9 }),
@@ -177,11 +156,10 @@ it("sends each chunk on before the next arrives, and asks for no chunk before th
 
 it("slots that cannot be renewed end the body with an error, and what was streamed is settled", async () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const hold = { renewEveryMs: 1_000, renew: async () => false };
   const reservation = { ...reservationOf({ tokens: 100 }), decision: { hold } };
   const { options, done } = optionsOf();
-  const given = source();
+  const given = openBody();
   const reader = meterResponse(new Response(given.body, { headers: SSE }), reservation, options).body!.getReader();
   given.send(delta("12345678"));
   await reader.read();

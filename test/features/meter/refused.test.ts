@@ -1,6 +1,6 @@
 // Refusals under a policy with a meter have the provider's own form, so that its clients show and obey them.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -25,7 +25,6 @@ async function refused(request: Request, policies: PolicyInput[]): Promise<Respo
 
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 describe("a refusal", () => {
   it("is OpenAI's error, with the wait in seconds and milliseconds", async () => {

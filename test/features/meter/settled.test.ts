@@ -1,6 +1,6 @@
 // What a metered request has cost in the end: by its answer, by what was streamed, or by what was reserved.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   CHAT,
   data,
@@ -27,7 +27,6 @@ let lines = 0;
 
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 describe("an answer", () => {
   it.each<[string, () => Response | Promise<Response>, number]>([
@@ -70,7 +69,6 @@ describe("an answer", () => {
     await (await chat(ASKED)).arrayBuffer();
     expect([await used(), calls()]).toEqual([RESERVED, 1]);
     expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ event: "answer-not-metered", policies: ["tokens"] });
-    log.mockRestore();
   });
 
   it.each<[string, Response, string | undefined]>([
@@ -89,7 +87,6 @@ describe("an answer", () => {
     await done();
     const told = log.mock.calls.map(([line]) => (JSON.parse(line as string) as { reason: string }).reason);
     expect(told).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
-    log.mockRestore();
   });
 
   it("that is thrown, costs nothing, and is thrown on", async () => {

@@ -1,6 +1,6 @@
 // What listeners get when an answer is settled: who was charged, for whom, how much, and what the answer has used.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { SettledAnswer } from "../../../src/features/meter/settled.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
@@ -9,7 +9,6 @@ import { CHAT, json, type PolicyInput, TOKENS, usageOf } from "../../support/llm
 
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 /** The tokens that are reserved: 1 of text, and the output. */
 const BODY = { messages: ["four"], max_tokens: 500, model: "asked" };

@@ -1,6 +1,6 @@
 // Requests that are sent again with the same id: charged once, by hand and over a store that fails.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { keysOfRequest, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
@@ -11,7 +11,6 @@ import { createLimiter } from "../../support/limiter.ts";
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const api: PolicyInput = {
   name: "api",

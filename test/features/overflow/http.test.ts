@@ -1,6 +1,6 @@
 // Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { memoryStore, withRateLimit } from "../../../src/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -10,7 +10,6 @@ import { FETCH_WAYS } from "../../support/ways/fetch-ways.ts";
 
 // No window ends in the middle of a test.
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1d" }] as const;
 const plan: PolicyInput = {

@@ -1,6 +1,6 @@
 // Chains over a store in memory: who is asked, who pays, and what a live document changes.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
@@ -13,7 +13,6 @@ import { checkedPolicies } from "../live/policies.ts";
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
 const plan: PolicyInput = { name: "plan", key: ["header:x-user"], limits: limits(2), overflow: "team" };

@@ -1,7 +1,7 @@
 // Overflows over a store that is slow or silent: all attempts of a decision share one time budget, and a place without
 // an answer is asked once.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
@@ -10,7 +10,6 @@ import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000 })); // a minute begins
-afterEach(() => void vi.useRealTimers());
 
 const BUDGET_MS = 250;
 /** A refusal is remembered for a shorter time. */

@@ -1,6 +1,6 @@
 // The store that `splitStore` makes, as its other callers see it, and one Redis that turns out to be a cluster.
 
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { hashTagOf } from "../../../src/kernel/core/layout.ts";
@@ -114,7 +114,6 @@ it("a cluster is asked slot by slot beside another place too, from the second de
 
 it("a Redis trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
   vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
   const { take } = cluster();
   const sourceAfter = async (ms: number, ...names: string[]) => {
     vi.setSystemTime(Date.now() + ms);

@@ -2,7 +2,7 @@
 
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { parse } from "smol-toml";
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { parseSettings } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/index.ts";
@@ -11,8 +11,6 @@ import { blocksOf } from "../../docs/markdown.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const [toml, json, js, ...others] = blocksOf("docs/mcp.md").map(({ text }) => text);
-
-afterEach(() => void vi.useRealTimers());
 
 it("the policies refuse with the body that the page shows, and the page's function reads the wait", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });

@@ -1,6 +1,6 @@
 // What a refused JSON-RPC request is answered, and which requests are read at all.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -8,8 +8,7 @@ import { fieldsOf } from "../../support/cases/fields.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 // The beginning of an hour.
-beforeAll(() => void vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 }));
-afterAll(() => void vi.useRealTimers());
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 }));
 
 type Ask = (body?: BodyInit, init?: RequestInit) => Promise<Response>;
 

@@ -4,7 +4,7 @@ import type { RequestListener } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import { Hono } from "hono";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { rateLimit as onExpress } from "../../../src/adapters/express.ts";
 import { rateLimit as onHono } from "../../../src/adapters/hono.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -137,7 +137,6 @@ it("beside a meter the body is read once for both, and the handler gets it byte 
   const url = await serve(getRequestListener(app.fetch));
   const body = '{"method":"tools/call","params":{"name":"search"},"model":"m","messages":[{"content":"Hi"}]}';
   const parse = vi.spyOn(JSON, "parse");
-  onTestFinished(() => parse.mockRestore());
   const send = () => fetch(`${url}/mcp`, { method: "POST", body });
   expect(await (await send()).json()).toEqual({ usage, got: body });
   const left = leftOf(await send());

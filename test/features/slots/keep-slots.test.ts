@@ -1,14 +1,13 @@
 // When slots are renewed and released, with a clock that the test sets. test/gateway/concurrency.test.ts does the
 // same over real sockets.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { keepSlots } from "../../../src/features/slots/keep-slots.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 /** A hold that records its calls, and a background that records its work. */
 function recording({ renew = async () => true }: { renew?: () => Promise<boolean> } = {}) {

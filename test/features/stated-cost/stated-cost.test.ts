@@ -1,18 +1,17 @@
 // Policies whose answers state what requests have cost: what is counted, settled and shown, beside other policies.
 
-import { createServer } from "node:http";
 import express from "express";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { draws } from "../../support/cases/draws.ts";
+import { startOrigin } from "../../support/gateway/origin-server.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { storesAround } from "../../support/redis/stores.ts";
 
 const NOW_MS = 1_700_000_040_000;
 const hour = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
@@ -29,10 +28,6 @@ beforeEach(() => {
   vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
   lines = [];
   vi.spyOn(console, "warn").mockImplementation((line) => void lines.push(JSON.parse(line)));
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 /** What the log says of stated costs. */
@@ -66,14 +61,7 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
   };
 }
 
-const STORES: Readonly<Record<string, () => Store>> = {
-  memory: memoryStore,
-  far: () => remoteStore({ ...memoryStore(), kind: "far" }),
-  "two places": () => {
-    const place = () => remoteStore({ ...memoryStore(), kind: "far" });
-    return splitStore([place(), place()], (key) => (key.includes("{stated") ? 0 : 1));
-  },
-};
+const STORES = storesAround("stated");
 
 describe("what is counted", () => {
   it.each(Object.keys(STORES))("is what answers state, in any order, beside other policies: %s", async (name) => {
@@ -185,10 +173,7 @@ describe("Express", () => {
     const app = express();
     app.use(expressLimit(limiter, { clientIp: "socket" }), handler);
     app.use(((_error, _req, res, _next) => void res.status(500).send("failed")) as express.ErrorRequestHandler);
-    const server = createServer(app).listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.once("listening", resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+    const { url } = await startOrigin(app);
     const used = async () => 100 - (await limiter.peek("stated")).limits[0]!.remaining;
     return { url, used };
   }

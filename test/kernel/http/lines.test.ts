@@ -1,6 +1,6 @@
 // What clients or an origin can cause must not flood the log: a bounded number of lines, of a bounded length.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { createLiveReader } from "../../../src/features/live/reader.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
@@ -17,15 +17,11 @@ import { serveMetrics } from "../../../src/operate/admin/serve-admin.ts";
 const written: unknown[][] = [];
 
 beforeEach(() => {
+  written.length = 0;
   vi.useFakeTimers({ now: 1_795_236_487_000, toFake: ["Date"] });
   for (const level of ["log", "warn", "error"] as const) {
     vi.spyOn(console, level).mockImplementation((...line) => void written.push(line));
   }
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-  written.length = 0;
 });
 
 const LONG = "x".repeat(100_000);

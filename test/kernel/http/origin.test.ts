@@ -13,7 +13,6 @@ it.each([
   const fetched = vi.spyOn(globalThis, "fetch").mockResolvedValue(new Response());
   await createForward({ kind: "url", url: new URL(base) }, 0, createLoopGuard())(new Request(requested));
   expect((fetched.mock.calls[0]![0] as Request).url).toBe(target);
-  fetched.mockRestore();
 });
 
 it("answers 502 without the error's text when a service binding throws, and logs it", async () => {
@@ -23,5 +22,4 @@ it("answers 502 without the error's text when a service binding throws, and logs
   const answer = await forward(new Request("https://a.example/"));
   expect([answer.status, await answer.text()]).toEqual([502, expect.not.stringContaining("10.0.0.7")]);
   expect(log).toHaveBeenCalledWith(expect.stringContaining("10.0.0.7 is down"));
-  log.mockRestore();
 });

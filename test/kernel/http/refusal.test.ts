@@ -1,6 +1,6 @@
 // A policy's own refusal: what is sent, with which fields, and which of several policies speaks.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput, RefusalInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
@@ -11,7 +11,6 @@ const URL_OF_API = "https://api.example/v1/things";
 const BODY = '{"error":"slow down","policy":"{policy}","limit":"{limit}","seconds":{retryAfter}}';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const policy = (name: string, limits: PolicyInput["limits"], refusal?: RefusalInput): PolicyInput => {
   return { name, key: "global", limits, refusal };

@@ -1,6 +1,6 @@
 // What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { Held } from "../../../src/features/slots/keep-slots.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
@@ -21,7 +21,6 @@ const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, stor
 const names = (...policies: string[]) => policies.map((policy) => ({ policy }));
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 it("is the slots of this request: released they are free again, and nothing else is", async () => {
   const limiter = limiterOf(atOnce("two", 2), perMinute("minute", 5));

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -17,7 +17,6 @@ const mixed: PolicyInput = {
 
 // a minute begins
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
 

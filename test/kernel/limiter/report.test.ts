@@ -1,6 +1,6 @@
 // The console reports an outage to a program without onDecision.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { BreakerChange } from "../../../src/kernel/place/breaker.ts";
 import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
@@ -12,10 +12,6 @@ const NOWHERE = "http://127.0.0.1:2";
 beforeEach(() => {
   vi.useFakeTimers({ now: START_MS, toFake: ["Date"] });
   vi.spyOn(console, "warn").mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 const written = () => vi.mocked(console.warn).mock.calls.map(([line]) => JSON.parse(String(line)) as { event: string });

@@ -1,6 +1,6 @@
 // The store has no answer. Each policy decides by its own setting, and onDecision and the console are told.
 
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
 import { Kind } from "../../../src/kernel/core/layout.ts";
@@ -87,10 +87,6 @@ describe.each<[string, (store: Store) => Store]>([
     nowMs += 60_000;
     vi.useFakeTimers({ now: nowMs, toFake: ["Date"] });
     written = vi.spyOn(console, "error").mockImplementation(() => {});
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-    written.mockRestore();
   });
 
   /** Takes one unit after another under one policy, and records what onDecision is told. */
@@ -224,5 +220,4 @@ it("tells several listeners of takes and peeks, and answers although one of them
     ["last", true, undefined],
   ]);
   expect(written.mock.calls).toEqual(Array(2).fill(["headgate: onDecision threw", error]));
-  written.mockRestore();
 });

@@ -1,6 +1,6 @@
 // When a store is called, and when it is not. The test sets the clock.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { type Breaker, type BreakerChange, createBreaker, withBreaker } from "../../../src/kernel/place/breaker.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -118,7 +118,6 @@ describe("a store behind it", () => {
     };
     store = withBreaker(flaky, { timeoutMs: BUDGET_MS, onBreakerChange: (change) => changes.push(change) });
   });
-  afterEach(() => void vi.useRealTimers());
 
   const outcome = () =>
     store.take({ keys: [], flag: Flag.take }).then(
@@ -197,5 +196,4 @@ it("survives a listener that throws, also when no request waits for the call any
   await new Promise(setImmediate);
   expect(store.breaker?.()).toBe("open");
   expect(logged).toHaveBeenCalledOnce();
-  logged.mockRestore();
 });

@@ -1,7 +1,7 @@
 // An isolate at the end of a period of a calendar: what it remembers, leases, decides alone, owes and has reserved from
 // before midnight must not count after it. The store's clock says when midnight is.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../../src/kernel/core/calendar.ts";
@@ -19,7 +19,6 @@ const DAY: CalendarLimit = { kind: Kind.calendar, limit: 10, window: "day", zone
 const month: LimitInput = { algorithm: "fixed-window", limit: 100, window: "31d" };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 /** An isolate whose clock is `behindMs` behind the store's. */
 function setUp({ limits = [day], behindMs = 0 }: { behindMs?: number; limits?: LimitInput[] } = {}) {

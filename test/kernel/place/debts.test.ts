@@ -1,7 +1,7 @@
 // Debts: units that were admitted although the store is known not to have counted them. They are charged once, when the
 // store answers again. Slots are given back then.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../../src/kernel/core/take.ts";
@@ -73,7 +73,6 @@ function createDebts() {
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 it("sums what each key owes, charges it in one call, and nothing twice", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
@@ -144,7 +143,6 @@ it.each([
   expect(owed.size).toBe(0);
   const isBug = error instanceof RangeError;
   expect(written.mock.calls).toEqual(isBug ? [["headgate: the store threw", error]] : []);
-  written.mockRestore();
 });
 
 it.each([

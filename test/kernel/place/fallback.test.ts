@@ -1,7 +1,7 @@
 // The store stops answering. The isolate goes on from the counts that it was told, and remembers as debts what the
 // store could not count.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/layout.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
@@ -14,7 +14,6 @@ import { farIsolate, farStore } from "./far-store.ts";
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 const policyOf = (limit: LimitInput): PolicyInput[] => [{ name: "p", key: ["global"], limits: [limit] }];
 

@@ -3,7 +3,7 @@
  * reply arrives.
  */
 
-import { afterEach, beforeEach, vi } from "vitest";
+import { beforeEach, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
@@ -127,6 +127,5 @@ export function holdReplies(): HeldReplies {
     vi.useFakeTimers({ now: 1_700_000_000_000, toFake: ["Date"] });
     held.begin();
   });
-  afterEach(() => void vi.useRealTimers());
   return held;
 }

@@ -1,6 +1,6 @@
 // A store that drops counts: what an isolate recognises by its replies, and what it must not take for a loss.
 
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
@@ -36,10 +36,6 @@ let written: MockInstance<typeof console.warn>;
 beforeEach(() => {
   vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
   written = vi.spyOn(console, "warn").mockImplementation(() => {});
-});
-afterEach(() => {
-  written.mockRestore();
-  vi.useRealTimers();
 });
 
 const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms);

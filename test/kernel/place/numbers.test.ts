@@ -1,7 +1,7 @@
 // Clients with different numbers under one key: what an isolate knows is used only with the numbers that it was told
 // for. With other numbers the store is asked.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";
 import type { TakeOptions } from "../../../src/limiter.ts";
@@ -10,7 +10,6 @@ import { farIsolate } from "./far-store.ts";
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 /** An isolate whose policy has a plan for each of these numbers. */
 function setUp(limit: LimitInput, numbers: Record<string, number>, more: Partial<PolicyInput> = {}) {

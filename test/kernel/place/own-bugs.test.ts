@@ -1,6 +1,6 @@
 // Exceptions of the isolate's own code: they are no failures of the store, which decides as it would without them.
 
-import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { createIsolate, type IsolateOptions, withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -23,10 +23,6 @@ beforeEach(() => {
   // Timers too: what an isolate would return later would fail, and be told, during another file's tests.
   vi.useFakeTimers({ now: NOW_MS });
   written = vi.spyOn(console, "error").mockImplementation(() => {});
-});
-afterEach(() => {
-  written.mockRestore();
-  vi.useRealTimers();
 });
 
 /** Where the isolate's own code throws. */

@@ -1,7 +1,7 @@
 // When debts are repaid: after an answer of the store itself, and never as the probe of an open breaker. The outcome of
 // a probe into a dead store is not known, and what it was to charge would be lost.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { withBreaker } from "../../../src/kernel/place/breaker.ts";
@@ -23,7 +23,6 @@ const POLICIES: readonly PolicyInput[] = [
 ];
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 const wait = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 /** A store behind a breaker. While it is dead, nobody knows whether a call to it ran. */

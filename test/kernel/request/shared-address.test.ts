@@ -1,13 +1,11 @@
 // Which counted addresses draw a line: those that many clients have.
 
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
 import { createAddressNotes } from "../../../src/kernel/http/shared-address.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
-
-afterEach(() => void vi.restoreAllMocks());
 
 const requestFrom = (address: string, url = "https://gate.example/") =>
   new Request(url, { headers: { "CF-Connecting-IP": address, "X-User": "ann" } });

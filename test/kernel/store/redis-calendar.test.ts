@@ -4,7 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { CalendarLimit, CalendarRecord } from "../../../src/kernel/core/calendar.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
@@ -46,10 +46,6 @@ beforeEach(() => {
   onTestFinished(async () => {
     await redis.unlink(key);
   });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
 });
 
 function open() {

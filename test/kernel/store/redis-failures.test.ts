@@ -1,7 +1,7 @@
 // A Redis that cannot answer. Exactly one request, and a StoreError that names the reason and no secret.
 
 import type { RequestListener } from "node:http";
-import { expect, inject, it, onTestFinished, vi } from "vitest";
+import { expect, inject, it, vi } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { recordIdOf } from "../../../src/kernel/core/records.ts";
@@ -99,10 +99,7 @@ it("refuses an answer to PING that is not PONG", async () => {
 
 it("a request that has made as many subrequests as Cloudflare lets it was not charged, and the store is well", async () => {
   // Local runtimes have no such bound, so this error has the text of production.
-  const asked = vi
-    .spyOn(globalThis, "fetch")
-    .mockRejectedValue(new Error("Too many subrequests by single Worker invocation."));
-  onTestFinished(() => asked.mockRestore());
+  vi.spyOn(globalThis, "fetch").mockRejectedValue(new Error("Too many subrequests by single Worker invocation."));
   const store = withBreaker(storeAt("https://redis.example"), { timeoutMs: 30_000 });
   for (let i = 0; i < 20; i++) {
     expect(await failureOf(store.take(request))).toMatchObject({ code: "SUBREQUESTS", notRun: true });

@@ -135,7 +135,6 @@ it("warns of a Redis that forgets counts when it is full, until it is told not t
 it("is degraded while it evicts counts, although it does not say by which policy", async () => {
   const { redis, options } = await startOwnRedis();
   const logged = vi.spyOn(console, "warn").mockImplementation(() => {});
-  onTestFinished(() => logged.mockRestore());
   const store = redisStore(options);
   const clients = ["ann", "bob", "cat", "dan", "eve"];
   const policies: PolicyInput[] = [{ name: "api", key: "header:x-user", limits: [{ limit: 5, window: "1h" }] }];

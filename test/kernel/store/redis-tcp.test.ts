@@ -1,7 +1,7 @@
 // Redis over TCP, through the clients of docs/stores.md: the contract of every store, the live document, and limiters
 // on one Redis, on Sentinel and on a Cluster.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Flag, LIVE_KEY } from "../../../src/kernel/core/layout.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
@@ -117,7 +117,6 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("%s", (name) => {
 
 it("shows a mistake in command on the console: whatever is asked, it is a failure of the store", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
-  onTestFinished(() => written.mockRestore());
   const mistake = new TypeError("client.call is not a function");
   const command = () => {
     throw mistake;

@@ -1,13 +1,12 @@
 // Which errors of the object's code concern one request, and which are failures of the object.
 
-import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import { isRejected, orRejected, WrongRequest } from "../../../src/kernel/store/rejected.ts";
 
 let logged: MockInstance<typeof console.error>;
 beforeEach(() => {
   logged = vi.spyOn(console, "error").mockImplementation(() => {});
 });
-afterEach(() => logged.mockRestore());
 
 const fail = (error: unknown) => () => {
   throw error;

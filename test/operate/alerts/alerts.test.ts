@@ -1,6 +1,6 @@
 // What an isolate hands on to STATS, and what happens while STATS is away or of an older version.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { Rejected } from "../../../src/kernel/store/rejected.ts";
 import { createAlerts } from "../../../src/operate/alerts/alerts.ts";
@@ -9,10 +9,6 @@ import { checkedPolicies } from "../../features/live/policies.ts";
 import { limiterOf } from "../../support/limiter.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10) }));
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 function isolateWith(warn: (batch: WarningBatch) => Promise<undefined | Rejected>) {

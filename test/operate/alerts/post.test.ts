@@ -1,25 +1,17 @@
 // One try to deliver warnings, over real sockets.
 
 import { createHmac } from "node:crypto";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { postWarnings } from "../../../src/operate/alerts/post.ts";
+import { startOrigin } from "../../support/gateway/origin-server.ts";
 
 const SECRET = "a secret of thirty-two characters";
 const BODY = '{"warnings":[{"policy":"api","key":"ü"}]}';
 
 /** @returns the URL of a server with this answer. */
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=x`;
-}
+const serve = async (listener: RequestListener) => `${(await startOrigin(listener)).url}/hook?key=x`;
 
 it("is signed so that the webhook can check who has sent it, and when", async () => {
   const got: { readonly headers: NodeJS.Dict<string | string[]>; readonly url: string; readonly body: string }[] = [];

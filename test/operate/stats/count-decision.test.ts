@@ -4,11 +4,12 @@ import { expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { countDecision } from "../../../src/operate/stats/count.ts";
 import { Tally } from "../../../src/operate/stats/tally.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
+import { failingStore } from "../../support/redis/stores.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];
 
@@ -34,14 +35,6 @@ function byPolicy(sums: Readonly<Record<string, number>>): Record<string, Record
   }
   return found;
 }
-
-const failing: Store = {
-  ...memoryStore(),
-  kind: "redis",
-  take: async () => {
-    throw new StoreError("NETWORK");
-  },
-};
 
 it("counts a request once for each policy: admitted, refused by one, spared by the other, shadow refused", async () => {
   const { limiter, sums, top } = counted([
@@ -87,7 +80,7 @@ it("counts what is decided without the store", async () => {
       { name: "allow", key: ["global"], limits: limit(1), onStoreFailure: "allow" },
       { name: "deny", key: ["global"], limits: limit(1), onStoreFailure: "deny" },
     ],
-    withIsolate(failing),
+    withIsolate(failingStore()),
   );
   for (const policy of ["local", "local", "allow", "allow", "deny"]) await limiter.take(policy);
   await limiter.take([{ policy: "allow" }, { policy: "deny" }]);

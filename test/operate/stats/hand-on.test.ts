@@ -1,13 +1,12 @@
 // When counts are handed on, and what happens while STATS is away. Fake time: nothing is waited for.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { Rejected } from "../../../src/kernel/store/rejected.ts";
 import type { Batch } from "../../../src/operate/stats/batch.ts";
 import { batchesOf, createHandOn } from "../../../src/operate/stats/hand-on.ts";
 import { Minutes } from "../../../src/operate/stats/tally.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
-afterEach(() => void vi.useRealTimers());
 
 type Reply =
   | "confirms"

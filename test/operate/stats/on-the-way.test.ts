@@ -1,17 +1,13 @@
 // What the gateway counts of requests beside their decisions, from the request to the batch: what the origin answered,
 // and on which route and from which country clients were refused. A path is never in it.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { createGateway } from "../../../src/gateway.ts";
 import { type Batch, checkBatch } from "../../../src/operate/stats/batch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) });
   for (const level of ["log", "warn", "error"] as const) vi.spyOn(console, level).mockImplementation(() => {});
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 const once = { limits: [{ limit: 1, window: "1h" }] };

@@ -1,6 +1,6 @@
 // What an isolate keeps in memory, and what requests wait for, whatever STATS does.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { StatsSettings } from "../../../src/kernel/config/counts.ts";
 import { type Decision, decide } from "../../../src/kernel/core/decision.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -11,10 +11,6 @@ import { createStats } from "../../../src/operate/stats/stats.ts";
 import { partOf } from "../../support/cases/draws.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 
 const MINUTES = 100;
 /** The bound is the same for 50,000 clients and for a million, which take longer to count. */

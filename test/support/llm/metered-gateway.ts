@@ -3,7 +3,7 @@
 import { request as httpRequest } from "node:http";
 import { decodeMulti } from "@msgpack/msgpack";
 import { Redis } from "ioredis";
-import { inject, onTestFinished } from "vitest";
+import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { type Gateway, type GatewayOptions, startGateway } from "../gateway/gateway.ts";
 import { startOrigin } from "../gateway/origin-server.ts";
 import { recordsIn } from "../redis/records-codec.ts";
@@ -68,16 +68,17 @@ export async function startMeteredGateway(
   };
 }
 
-/** Starts it for all tests of a file, in `beforeAll`. @returns also what stops it, which `beforeAll` returns. */
-export async function startMeteredForAll(
-  options: MeteredGatewayOptions,
-): Promise<[metered: MeteredGateway, stop: () => Promise<void>]> {
+/** Starts it for all tests of a file. @returns what gives it to a test. */
+export function meteredForAll(options: MeteredGatewayOptions): () => MeteredGateway {
+  let metered: MeteredGateway;
   const stops: (() => unknown)[] = [];
-  const metered = await startMeteredGateway(options, (stop) => stops.push(stop));
-  const stop = async () => {
-    for (const one of stops.reverse()) await one();
-  };
-  return [metered, stop];
+  beforeAll(async () => {
+    metered = await startMeteredGateway(options, (stop) => stops.push(stop));
+  });
+  afterAll(async () => {
+    for (const stop of stops.reverse()) await stop();
+  });
+  return () => metered;
 }
 
 /** The units that Redis counts under each key of a policy: one number for each limit that counts units. */

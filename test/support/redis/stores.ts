@@ -1,8 +1,10 @@
-// A store that records its requests, a store that always fails, and how a store has failed.
+// A store that records its requests, a store that always fails, how a store has failed, and stores by where they are.
 
 import type { TakeRequest } from "../../../src/kernel/core/take.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../../../src/kernel/store/store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 
 /** A memory store that records every request. */
 export function recordingStore(): Store & { readonly takes: TakeRequest[]; readonly resets: (readonly string[])[] } {
@@ -36,3 +38,12 @@ export const failureOf = (work: Promise<unknown>): Promise<StoreError> =>
     () => Promise.reject(new Error("expected a failure, found an answer")),
     (error) => (error instanceof StoreError ? error : Promise.reject(error)),
   );
+
+const farStore = () => remoteStore({ ...memoryStore(), kind: "far" });
+
+/** @param policy has the first of two places to itself. */
+export const storesAround = (policy: string): Readonly<Record<string, () => Store>> => ({
+  memory: memoryStore,
+  far: farStore,
+  "two places": () => splitStore([farStore(), farStore()], (key) => (key.includes(`{${policy}`) ? 0 : 1)),
+});

@@ -1,24 +1,15 @@
 /** Express on a real server, in front of a handler that takes a `Request`. */
 
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import express, { type ErrorRequestHandler, type Request as ExpressRequest, type RequestHandler } from "express";
-import { onTestFinished } from "vitest";
 import { rateLimit } from "../../../src/adapters/express.ts";
+import { startOrigin } from "../gateway/origin-server.ts";
 import { limiterFor, optionsFor, type Seen, type Setup, type Way } from "./way.ts";
 
 /** A server until the test ends. @returns its URL. */
-export async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+export const serve = async (listener: RequestListener): Promise<string> => (await startOrigin(listener)).url;
 
 const seenByExpress = (req: ExpressRequest): Seen => ({
   header: (name) => req.get(name),

@@ -1,6 +1,6 @@
 // The store has no answer when a reservation is made, or when it is settled.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../../src/kernel/store/store.ts";
@@ -65,7 +65,6 @@ function setUp(...policies: PolicyInput[]) {
 }
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 interface Outage {
   /** What the store does with the calls of the reservation of 100, and with those that settle it. */

@@ -1,6 +1,6 @@
 // Units that are charged before their cost is known, and settled afterwards.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../../../src/kernel/core/policy.ts";
 import { addCharge, type BookedCharge } from "../../../../src/kernel/limiter/settlement.ts";
@@ -37,7 +37,6 @@ async function reserving(cost: number, ...policies: PolicyInput[]) {
 const tokens = policy("tokens", [minute]);
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
 
 describe("settling", () => {
   it.each([
