@@ -76,7 +76,7 @@ const { rateLimit } = require("headgate/express");
 
 /** In Node that cannot require ES modules there are two: a limiter of one is accepted by the other. */
 const APART = `
-const { notStrictEqual, ok, strictEqual } = require("node:assert");
+const { notStrictEqual, ok, strictEqual, throws } = require("node:assert");
 (async () => {
   const [one, other] = [require("headgate"), await import("headgate")];
   notStrictEqual(one.createLimiter, other.createLimiter);
@@ -91,11 +91,7 @@ const { notStrictEqual, ok, strictEqual } = require("node:assert");
     server.closeAllConnections();
     server.close();
   }
-  try {
-    one.createLimiter({ policies: [], store: other.memoryStore() });
-  } catch (error) {
-    strictEqual(error.name, "ConfigurationError");
-  }
+  throws(() => one.createLimiter({ policies: [], store: other.memoryStore() }), { name: "ConfigurationError" });
 })();
 `;
 

@@ -25,7 +25,7 @@ export function codeOf(setting: Setting): string {
     "  {",
     ...fieldsOf(policyInputOf(setting), ": ").map((line) => `    ${line},`),
     "  },",
-    "] as const;",
+    "];",
     `const limiter = createLimiter({ policies, store: storeFromEnv(env)${features} });`,
     "",
   ].join("\n");

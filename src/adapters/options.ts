@@ -97,8 +97,11 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
 
 /** What people write who come from another limiter: its options, in the place of a limiter. */
 export function noLimiter(where: string, given: unknown, other: string, more = ""): TypeError {
-  const isOfOther = typeof given === "object" && given !== null && ("windowMs" in given || "limit" in given);
-  const guide = isOfOther ? `. docs/migrate/${other}.md shows how to write these options in headgate` : "";
+  const options = (typeof given === "object" && given) || {};
+  const isOfOther = "windowMs" in options || "limit" in options;
+  // `Ratelimit` of @upstash/ratelimit has a method of this name.
+  const from = "limit" in options && typeof options.limit === "function" ? "upstash-ratelimit" : other;
+  const guide = isOfOther ? `. docs/migrate/${from}.md shows how to write these options in headgate` : "";
   return new TypeError(`${where}: expected a limiter made by createLimiter${more}${guide}`);
 }
 

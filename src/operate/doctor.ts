@@ -49,7 +49,7 @@ export interface DoctorFacts {
   readonly hasKeySecret: boolean;
   /** By what each policy counts. */
   readonly policies: readonly Pick<Policy, "name" | "key">[];
-  /** At most 16. */
+  /** At most 12. */
   readonly places: readonly PlaceFacts[];
   /** How many places were not asked. */
   readonly omitted: number;
@@ -69,8 +69,8 @@ export function namedPlaces({ redis }: Settings, store: Store): NamedPlaces {
   return places.map((place, at) => [nameOf(at), place]);
 }
 
-/** A place takes three calls, and Cloudflare's free plan allows a request 50 (2026-11). */
-const MOST_ASKED = 16;
+/** A place takes up to four calls: one may bring the script. Cloudflare's free plan allows a request 50 (2026-11). */
+const MOST_ASKED = 12;
 
 export async function doctorFacts(
   settings: Settings,

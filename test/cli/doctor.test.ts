@@ -186,7 +186,16 @@ it("ends with 1 where there is no gateway, with 0 where there is only a configur
   const configured = await headgate(folder, ["doctor", "gate/wrangler.toml"]);
   expect(configured).toMatchObject({ status: 0, stderr: "" });
   expect(configured.stdout).toContain("note     store: The store (durable-object) can't be asked from here.");
-  expect(await headgate(folder, ["doctor", "https://a:b@gate.example"])).toMatchObject({ status: 2, stdout: "" });
+  // A secret of the deployed Worker is in no file.
+  expect(configured.stdout).not.toContain("KEY_SECRET");
+  const expected = "expected an http(s) URL without credentials, query or fragment";
+  for (const [from, args, env] of [
+    ["target", ["https://a:b@gate.example"], {}],
+    ["HEADGATE_URL", [], { HEADGATE_URL: "gate.example" }],
+  ] as const) {
+    const wrongUrl = await headgate(folder, ["doctor", ...args], env);
+    expect(wrongUrl).toMatchObject({ status: 2, stdout: "", stderr: `headgate: ${from}: ${expected}\n` });
+  }
 });
 
 describe("asks another program", () => {

@@ -116,6 +116,9 @@ describe("on a terminal", () => {
       await without("--behind", "worker", "--key", "api-key"),
     );
     expect((await type(["4"])).made).toEqual(await without("--counts"));
+    const [cwd, terminal] = [folderWith(), new PassThrough()];
+    terminal.write("4\n");
+    expect(await headgate(cwd, ["init", "gate", "--key", "jwt"], {}, { terminal })).toMatchObject({ status: 2 });
   });
 
   it("asks nothing with --yes, --json or --counts, and writes nothing if the input ends", async () => {

@@ -27,15 +27,16 @@ it("adds up outcomes, and who answered", () => {
     point(0, "admitted", 5),
     point(0, "refused", 3, "cache"),
     point(1, "blocked", 1, "live"),
+    point(1, "banned", 2),
     point(1, "admitted", 2, "fallback"),
   ];
   const sums = sum(points);
-  expect(sums).toMatchObject({ all: 11, admitted: 7, refused: 3, blocked: 1, isolate: 4, store: 5, fallback: 2 });
-  expect(refusals(sums)).toBe(4);
+  expect(sums).toMatchObject({ all: 13, admitted: 7, refused: 3, blocked: 1, banned: 2, isolate: 4, store: 7 });
+  expect(refusals(sums)).toBe(6);
   expect(
     sumBy([...points, point(0, "admitted", 90, "redis", "login")], ({ policy }) => policy).map(([name]) => name),
   ).toEqual(["login", "api"]);
-  expect(within(points, { fromMs: T0 + MINUTE, toMs: T0 + 2 * MINUTE })).toHaveLength(2);
+  expect(within(points, { fromMs: T0 + MINUTE, toMs: T0 + 2 * MINUTE })).toHaveLength(3);
 });
 
 it("sums what models have used: the largest by name, the rest together, of one policy and time", () => {

@@ -107,9 +107,9 @@ export function modelsIn(stats: StatsAnswer, span: Span, policy: string, most: n
   return [...sorted.filter(isNamed).slice(0, most), ...(rest.length > 0 ? [uses.get(OTHER)!] : [])];
 }
 
-/** Refused by this policy, or blocked: what its clients felt. */
-export function refusals({ refused, blocked }: Pick<SpanTotals, "refused" | "blocked">): number {
-  return refused + blocked;
+/** Refused by this policy, banned or blocked: what its clients felt. */
+export function refusals({ refused, banned, blocked }: Pick<SpanTotals, "refused" | "banned" | "blocked">): number {
+  return refused + banned + blocked;
 }
 
 /** Time in equal steps, from `fromMs` on. */

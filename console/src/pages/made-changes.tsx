@@ -40,7 +40,7 @@ function What({ made: { changed, more } }: { made: MadeChange }) {
           ))}
         </a>
       ))}
-      {changed.length === 0 && <span class="muted">a note</span>}
+      {changed.length === 0 && <span class="muted">a note, or nothing that was in force</span>}
       {more !== undefined && <span class="muted">and {plural(more, "more entry", "more entries")}</span>}
     </>
   );

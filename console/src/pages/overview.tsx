@@ -1,5 +1,6 @@
 /** Who is being limited, is it right, and what to do: everything at a glance, and each number leads to its page. */
 
+import { MEANINGS } from "../charts/meaning.ts";
 import { ShareBar } from "../charts/share-bar.tsx";
 import { Spark } from "../charts/spark.tsx";
 import { policies } from "../data/live.ts";
@@ -186,14 +187,13 @@ function PolicyTable({ view }: { view: View }) {
 /** @param is whether its policy refuses, or only would. */
 function Refusals({ view: { chart }, name, is }: { view: View; name: string; is: string }) {
   const points = chart.points.filter(({ policy }) => policy === name);
-  const isShadow = is === "would";
-  const outcomes = isShadow ? ["shadow_refused"] : ["refused", "blocked"];
+  const { outcomes = [] } = MEANINGS.find((one) => one.is === is) ?? {};
   return (
     <Spark
       counts={along(points, chart.grid, ({ outcome }) => outcomes.includes(outcome))}
       of={along(points, chart.grid)}
       is={is}
-      label={`${name}: share ${isShadow ? "that would have been refused" : "refused"}, over time`}
+      label={`${name}: share ${is === "would" ? "that would have been refused" : "refused"}, over time`}
     />
   );
 }

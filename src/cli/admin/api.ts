@@ -33,13 +33,13 @@ export function accessOf(options: Body, { env, err }: Io): Access {
   const token = String(options.token ?? env.HEADGATE_TOKEN ?? "");
   if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
   if (!token) throw new Misuse("expected the gateway's ADMIN_TOKEN, as HEADGATE_TOKEN or --token");
-  return checkedAccess(address, token, err);
+  return checkedAccess(address, options.url === undefined ? "HEADGATE_URL" : "--url", token, err);
 }
 
-/** @param token empty: there is none. @throws {Misuse} */
-export function checkedAccess(address: string, token: string, err: Io["err"]): Access {
+/** @param from where the address stands. @param token empty: there is none. @throws {Misuse} */
+export function checkedAccess(address: string, from: string, token: string, err: Io["err"]): Access {
   if (!/^https?:\/\/[^?#@]+$/i.test(address) || !URL.canParse(address)) {
-    throw new Misuse("--url: expected an http(s) URL without credentials, query or fragment");
+    throw new Misuse(`${from}: expected an http(s) URL without credentials, query or fragment`);
   }
   if (!/^[\x21-\x7e]*$/.test(token)) {
     throw new Misuse("--token: expected letters, digits and signs of ASCII, without white space");

@@ -32,10 +32,12 @@ export function addDoctor(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function doctor(named: string | undefined, options: DoctorOptions, io: Io): Promise<ExitCode> {
-  const target = named ?? io.env.HEADGATE_URL;
-  const isUrl = target !== undefined && /^https?:/i.test(target);
+  // Only an argument may be a file.
+  const target = named ?? (io.env.HEADGATE_URL || undefined);
+  const isUrl = target !== undefined && (named === undefined || /^https?:/i.test(target));
+  const from = named === undefined ? "HEADGATE_URL" : "target";
   const token = options.token ?? io.env.HEADGATE_TOKEN ?? "";
-  const seen = isUrl ? await seenAt(checkedAccess(target, token, io.err)) : await seenFrom(target, options, io);
+  const seen = isUrl ? await seenAt(checkedAccess(target, from, token, io.err)) : await seenFrom(target, options, io);
   const findings = findingsIn(seen);
   if (options.json) io.out(jsonText({ target: target ?? null, findings, facts: seen.facts ?? null }));
   else io.out(findings.map(shown).join(""));

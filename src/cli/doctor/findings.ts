@@ -1,7 +1,7 @@
 /** What `headgate doctor` says about what it has seen. No I/O. */
 
 import { isTable } from "../../kernel/config/bindings.ts";
-import { withAddress } from "../../kernel/config/fields/key.ts";
+import { kindsRead } from "../../kernel/config/fields/key.ts";
 import { countedAddress } from "../../kernel/request/address.ts";
 import type { ClientFacts, DoctorFacts, PlaceFacts } from "../../operate/doctor.ts";
 import type { Body } from "../admin/api.ts";
@@ -41,7 +41,7 @@ export function findingsOf(seen: Seen): Finding[] {
   if (facts) {
     const byName = facts.places.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const places = byName.flatMap((place) => placeFindings(place, facts, health !== undefined));
-    found.push(...storeFindings(facts), ...places, ...secretFindings(facts, seen.isHere));
+    found.push(...storeFindings(facts), ...places, ...(seen.health ? secretFindings(facts, seen.isHere) : []));
     if (facts.client) found.push(...clientFindings(facts.client, countedByAddress(facts), seen.isHere));
   } else if (health?.status !== "misconfigured") {
     found.push(accessFinding(seen.refused));
@@ -176,7 +176,7 @@ function clientFindings(client: ClientFacts, byAddress: readonly string[], isHer
 
 function countedByAddress({ policies }: DoctorFacts): string[] {
   const isAddress = (kind: string) => kind.split("+").some((part) => /^ip(4?\/\d+)?$/.test(part));
-  return policies.filter(({ key }) => withAddress(key).some(isAddress)).map(({ name }) => name);
+  return policies.filter(({ key }) => kindsRead(key).some(isAddress)).map(({ name }) => name);
 }
 
 function wrongAddress(client: ClientFacts, isHere: boolean): Pick<Finding, "says" | "todo"> | undefined {

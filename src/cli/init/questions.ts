@@ -52,7 +52,7 @@ const NAMES = Object.keys(QUESTIONS) as (keyof Answers)[];
 /** Absent: the default, or what somebody types. */
 export type Given = { readonly [N in keyof Answers]?: string | undefined };
 
-/** Who has answered that takes the defaults for the rest. */
+/** The answers of the options, with the defaults for the rest. @throws {Misuse} */
 export function answersOf(given: Given): Answers {
   const { behind, key, store } = given;
   if (behind === "framework" && (key !== undefined || store !== undefined)) {
@@ -88,7 +88,7 @@ export async function ask(given: Given, input: NodeJS.ReadableStream, io: Io): P
           typed[name] === URL_WORD ? "the URL itself, with https://" : `a number from 1 to ${choices.length}.`;
         io.err(`Type ${expected}\n`);
       }
-      if (typed.behind === "framework") break;
+      if (typed.behind === "framework") return answersOf({ ...given, behind: typed.behind });
     }
   } finally {
     // Or the process would wait for more.

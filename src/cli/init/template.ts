@@ -189,7 +189,7 @@ export { HeadgateCounts } from "headgate/durable-object";
 
 // Every policy that matches a request applies.
 const policies = [
-${policies.join("")}] as const;
+${policies.join("")}];
 ${isJwt ? identity : ""}
 const app = new Hono();
 app.use(rateLimit((env) => createLimiter({ policies, ${isJwt ? "identity, " : ""}store: storeFromEnv(env) })));

@@ -1,8 +1,9 @@
 /** Who is counted: from a request to the client key of a policy. */
 
+import { kindsRead } from "../config/fields/key.ts";
 import type { ClientKey } from "../request/hash.ts";
 import type { RequestHead } from "../request/request-head.ts";
-import { ANONYMOUS, formOf, KEY_DESCRIPTIONS, KEY_READERS, sourceOf } from "../request/sources.ts";
+import { ANONYMOUS, formOf, KEY_READERS, sourceOf } from "../request/sources.ts";
 
 /**
  * The key of the first of `kinds` that the request has. Without any of them it is the address, and without an address
@@ -31,8 +32,8 @@ export function clientKey(
   return ANONYMOUS;
 }
 
-type KeyPart = ReturnType<typeof partOf>;
-type KeyKind = { readonly kind: string; readonly parts: readonly KeyPart[] };
+type PartReader = ReturnType<typeof partOf>;
+type KeyKind = { readonly kind: string; readonly parts: readonly PartReader[] };
 
 /** By the list of a policy: taking texts apart for each request takes longer than reading the values. */
 const known = new WeakMap<readonly string[], readonly KeyKind[]>();
@@ -56,12 +57,7 @@ function partOf(part: string) {
 
 /** Whether a client may be counted by its address: as a key of the policy, or because its request has none of them. */
 export function mayBeAddress(kinds: readonly string[]): boolean {
-  for (const kind of kinds) {
-    const parts = kind.split("+");
-    if (parts.some((part) => formOf(part).isAddress)) return true;
-    if (parts.every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent)) return false;
-  }
-  return true;
+  return kindsRead(kinds).some((kind) => kind.split("+").some((part) => formOf(part).isAddress));
 }
 
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
@@ -82,7 +78,7 @@ export function namedOnce(
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(
-  { source, name, counted, isAddress }: KeyPart,
+  { source, name, counted, isAddress }: PartReader,
   request: RequestHead,
   region: () => string,
   ipv6Prefix?: number,

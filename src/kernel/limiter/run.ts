@@ -13,6 +13,7 @@ import type { ListenerOf } from "../place/listener.ts";
 import type { Background } from "../place/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../request/address.ts";
 import { type PartitionHasher, partitionHasher } from "../request/hash.ts";
+import { sleep } from "../sleep.ts";
 import { checkSize, clientsFor, reservedFor } from "./clients.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
 import { earlyRefusals } from "./early.ts";
@@ -194,8 +195,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const { timeoutMs: withinMs = CLOSE_MS } = options;
     if (!(withinMs > 0)) throw new TypeError(`close: expected timeoutMs to be more than 0, found ${withinMs}`);
     // Their calls have begun when the taker looks which are under way.
-    for (const part of parts) void part.close?.();
-    await strict.close(withinMs);
+    const ended = Promise.allSettled(parts.map((part) => part.close?.()));
+    const timer = new AbortController();
+    await Promise.all([strict.close(withinMs), Promise.race([ended, sleep(withinMs, timer.signal).catch(() => {})])]);
+    timer.abort();
   }
 
   return {

@@ -206,7 +206,7 @@ export interface Limiter<Name extends string = string> {
   /**
    * Before a process ends: sends the store what it is owed (counts of an outage, reports of `shared` and of bans),
    * gives back what is leased, and waits for settlements that are under way. What a store does not hear now is lost.
-   * Each thing is tried once, and nothing is rejected because of a store.
+   * Each thing is tried a few times at most, and nothing is rejected because of a store.
    *
    * A limiter may be closed twice, and takes go on to be answered: from now on by the store itself, as under `strict`.
    *

@@ -214,15 +214,17 @@ function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
 
 /** The live document: runs lua/live.lua. */
 function redisLive(client: RedisClient): LiveStorage {
+  const scripts = { plain: LIVE, keyLocking: LIVE_KEY_LOCKING };
   // What waits for the document has a timer of its own.
-  const run = scriptRunner({ ...client, run: client.runIdle }, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+  const look = scriptRunner({ ...client, run: client.runIdle }, scripts);
+  const change = scriptRunner(client, scripts);
   /** The mark of the text that was read or written last, by key. */
   const marks = new Map<string, string>();
   return {
     async read(known, budgetMs, namespace = "") {
       const key = liveKey(namespace);
       const earlier = marks.get(key) ?? "";
-      const asked = run([key], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
+      const asked = look([key], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
       const [version, mark, text] = decodeLive(await asked.catch(asStoreError));
       const last = typeof mark === "string" ? mark : "";
       marks.set(key, last);
@@ -231,7 +233,7 @@ function redisLive(client: RedisClient): LiveStorage {
     },
     async write(text, version, namespace = "") {
       const [key, mark] = [liveKey(namespace), crypto.randomUUID()];
-      const [written] = decodeLive(await run([key], [version, mark, text]).catch(asStoreError));
+      const [written] = decodeLive(await change([key], [version, mark, text]).catch(asStoreError));
       if (written === 0) return undefined;
       marks.set(key, mark);
       return written;

@@ -52,7 +52,7 @@ export function createStats(
       const nowMs = Date.now();
       countDecision(minutes.at(nowMs), decision, context);
       handOn(context.background, nowMs);
-      if (decision.allowed) return;
+      if (decision.allowed || context.peek) return;
       // Those that have no request, such as calls by RPC, are never asked for.
       if (refused.size >= MAX_REFUSED) refused.clear();
       refused.set(decision, context.takes);

@@ -143,6 +143,22 @@ it.each([false, true])("refusals that ban a client are told, over several places
   }
 });
 
+it("waits for the report of a ban that is on its way to a store of one's own", async () => {
+  const central = memoryStore();
+  let underWay = 0;
+  const take: Store["take"] = async (request) => {
+    underWay++;
+    // In real time, because nothing in between has a clock to give: such a store has no isolate.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    underWay--;
+    return await central.take(request);
+  };
+  const limiter = createLimiter({ policies: POLICIES, store: { ...central, kind: "own", take }, onDecision() {} });
+  for (let i = 0; i < 3; i++) await limiter.take("banning");
+  await limiter.close();
+  expect(underWay).toBe(0);
+});
+
 it("a store that does not answer is tried once, and no error comes of it", async () => {
   const { state, take, close, limiter, until } = setUp();
   for (let i = 0; i < 50; i++) await take("leased");

@@ -136,6 +136,15 @@ function nameOf(json: string): string {
   }
 }
 
+/** What ends the name of a version: `claude-sonnet-4-5-20250929` is `claude-sonnet-4-5`. */
+const VERSION = /[-@:](?:\d{4}-?\d{2}-?\d{2}|latest)$/i;
+
+/** Whether these are names of one model. A proxy may put a prefix before it. "": it has no name of its own. */
+function isSameModel(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((name) => name.slice(name.lastIndexOf("/") + 1).replace(VERSION, ""));
+  return a === "" || b === "" || a === b;
+}
+
 function keepLargest(kept: Numbers, more: Numbers): void {
   for (const i of more.keys()) {
     const [one, before] = [more[i], kept[i]];
@@ -242,7 +251,7 @@ export class AnswerJson {
   stated(): Stated {
     if (this.#parts.size === 0) return statedOf(this.#stated);
     const own: Numbers = [];
-    for (const model of new Set(["", this.model])) addAll(own, this.#parts.get(model) ?? []);
+    for (const [model, numbers] of this.#parts) if (isSameModel(model, this.model)) addAll(own, numbers);
     keepLargest(own, this.#stated);
     return statedOf(own);
   }
@@ -250,7 +259,7 @@ export class AnswerJson {
   /** The same of other models, by their names. */
   others(): readonly (readonly [model: string, Stated])[] {
     if (this.#parts.size === 0) return NO_OTHERS;
-    const others = [...this.#parts].filter(([model]) => model !== "" && model !== this.model);
+    const others = [...this.#parts].filter(([model]) => !isSameModel(model, this.model));
     return others.map(([model, numbers]) => [model, statedOf(numbers)] as const);
   }
 

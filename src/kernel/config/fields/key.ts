@@ -55,15 +55,17 @@ export function keyBy(added: readonly KeySource[]) {
   } as const satisfies FeatureFields;
 }
 
-/** Every list of keys ends with the address (kernel/http/key.ts). */
-export function withAddress(key: readonly string[]): readonly string[] {
-  return KEY_DESCRIPTIONS[key.at(-1) as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+/** Those that may count a client: up to the first that every request has, otherwise with the address at the end. */
+export function kindsRead(key: readonly string[]): readonly string[] {
+  const isAlwaysPresent = (part: string) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent;
+  const last = key.findIndex((kind) => kind.split("+").every(isAlwaysPresent));
+  return last < 0 ? [...key, "ip"] : key.slice(0, last + 1);
 }
 
 /** For people: `bearer token, otherwise address`. */
 export function describeKey(key: readonly string[]): string {
   const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
-  return withAddress(key).map(describeKind).join(", otherwise ");
+  return kindsRead(key).map(describeKind).join(", otherwise ");
 }
 
 export function describePart(part: string): string {

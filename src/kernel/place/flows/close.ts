@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 5;
 const CALLS_BEYOND = 5;
 
 /**
- * Tries once for each thing that is owed: a store that does not answer is not waited for. Never rejects.
+ * Tries a few times at most what is owed: a store that does not answer is not waited for. Never rejects.
  *
  * @param withinMs what takes longer goes on, and nobody waits for it.
  */

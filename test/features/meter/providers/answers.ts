@@ -160,7 +160,7 @@ platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool
 == Anthropic messages of a fallback, stream | anthropic-messages named claude
 github.com/anthropics/anthropic-sdk-typescript src/resources/beta/messages/messages.ts (1.12.0)
 6000 micro-dollars, 600 units: 500 × 3 + 100 × 15 + 500 × 5 + 20 × 25
-{"type":"message_start","message":{"model":"claude-x","content":[],"usage":{"input_tokens":500,"output_tokens":1}}}
+{"type":"message_start","message":{"model":"claude-x-20250929","content":[],"usage":{"input_tokens":500,"output_tokens":1}}}
 {"type":"message_delta","delta":{},"usage":{"input_tokens":500,"output_tokens":100,"iterations":[
  {"type":"message","model":"claude-opus-x","input_tokens":500,"output_tokens":20},
  {"output_tokens":100,"input_tokens":500,"model":"claude-x","type":"fallback_message"}]}}
