@@ -61,7 +61,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  * @throws {TypeError} for an unknown option, an option of a wrong type, and a feature that is there twice.
  */
 export function createLimiter<const P extends readonly LoosePolicy[]>(all: LimiterOptions<P>): Limiter<NameIn<P>> {
-  checkOptions("createLimiter", all, LIMITER_TYPES, (name) => placeOf(name, tableOfSome([]).fields));
+  checkOptions("createLimiter", all, LIMITER_TYPES, placeOf);
   const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], onWarning, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {

@@ -57,6 +57,8 @@ declare module "hono" {
  *
  * @param limiter a limiter, or a function of `c.env` that makes one: see {@link LimiterSource}.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
+ * @throws {ConfigurationError} for a wrong `clientIp`, and elsewhere than on Workers without one if a policy may count
+ * by address; with a function of `c.env` it comes with the first request.
  */
 export function rateLimit<E extends Env = Env, Name extends string = "rateLimit", B = NonNullable<E["Bindings"]>>(
   limiter: LimiterSource<B>,

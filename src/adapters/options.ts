@@ -113,7 +113,8 @@ export function isLimiter(one: Limiter): boolean {
 const warned = new WeakSet<Limiter>();
 
 /**
- * Writes what `headgate check` and the gateway warn of, once for each limiter. A program that names clients knows.
+ * Refuses a limiter that cannot know who its clients are, and writes what `headgate check` and the gateway warn of,
+ * once for each limiter. A program that names clients knows.
  *
  * @throws {ConfigurationError} if a policy may need an address that nobody reads.
  */

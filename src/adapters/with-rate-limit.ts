@@ -20,7 +20,7 @@ type WorkersFetch<Env> = ExportedHandlerFetchHandler<Env>;
 /** The tuples are needed: a condition on an unknown name is itself unknown. */
 type IsAny<T> = [0] extends [1 & T] ? true : false;
 
-/** A fetch handler, with the types of Workers if the program has them. Elsewhere `ctx` may have any type: see Hono. */
+/** A fetch handler, with the types of Workers if the program has them. Elsewhere `ctx` may be anything. */
 export type FetchHandler<Env> =
   IsAny<WorkersFetch<unknown>> extends true
     ? // biome-ignore lint/suspicious/noExplicitAny: only the handler knows what its platform passes
@@ -67,6 +67,8 @@ export type LimitedHandler<Env, QueueMessage> = Omit<Handler<Env, QueueMessage>,
  * function, for example a `ConfigurationError`, is thrown to every request.
  * @returns the default export of a Worker.
  * @throws {TypeError} if there is no fetch handler, for an unknown option, and for an option of a wrong type.
+ * @throws {ConfigurationError} for a wrong `clientIp`, and elsewhere than on Workers without one if a policy may count
+ * by address.
  */
 export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   handler: FetchHandler<Env> | Handler<Env, QueueMessage>,

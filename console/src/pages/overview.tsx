@@ -15,7 +15,7 @@ import { hrefOf } from "../route.ts";
 import { MostLimited } from "./most-limited.tsx";
 import { NoRequests, NoStats, Waiting } from "./no-counts.tsx";
 import { TimeChoice } from "./time-choice.tsx";
-import { Traffic } from "./traffic.tsx";
+import { Answers, Traffic } from "./traffic.tsx";
 
 export function Overview() {
   const view = useView();
@@ -35,7 +35,8 @@ function Counted({ view }: { view: View }) {
       <Alerts view={view} />
       <Tiles view={view} />
       <TimeChoice view={view} />
-      <Traffic view={view} points={view.chart.points} what="decisions" answers />
+      <Traffic view={view} points={view.chart.points} what="decisions" />
+      <Answers view={view} />
       <PolicyTable view={view} />
       <MostLimited top={view.state.recent!.top} minutes={RECENT_MINUTES} />
     </>

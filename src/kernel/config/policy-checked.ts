@@ -101,10 +101,10 @@ type OwnerOf<K, L = LimitInput> = L extends { readonly algorithm?: infer Name }
   : never;
 
 /** `windowMs` and its like are another limiter's. */
-type NoField<K, Of extends string> = K extends `${infer Name}Ms`
-  ? `${Of} has no field ${K}: write ${Name} with its unit, for example "1m"`
-  : K extends EachKey<LimitInput>
-    ? `${K} belongs into limits: [{ limit: 100, window: "1m" }]`
+type NoField<K, Of extends string> = K extends (Of extends "a policy" ? EachKey<LimitInput> | "windowMs" : never)
+  ? `${K & string} belongs in limits: [{ limit: 100, window: "1m" }]`
+  : K extends `${infer Name}Ms`
+    ? `${Of} has no field ${K}: write ${Name} with its unit, for example "1m"`
     : `${Of} has no field ${K & string}`;
 
 /** A text that is not wholly known: `string`, or a template of it. Otherwise never. */

@@ -5,7 +5,7 @@ import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
 
-/** Who a source of a key is. What stands in `<name>` is the name of a header, a claim, … */
+/** One source of a key. `<name>` is the name of a header, a claim, … */
 export type KeyPart =
   | "ip"
   | "ip/64"

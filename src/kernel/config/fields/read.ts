@@ -140,13 +140,17 @@ function instead(name: string, fields: Fields, tables: Readonly<Record<string, F
   return noField(name, Object.keys(fields));
 }
 
+/** What people write beside the policies who come from a limiter with one limit. */
+const PLACES: Readonly<Record<string, string>> = {
+  ...{ limit: "policies[0].limits[0]", window: "policies[0].limits[0]" },
+  ...{ limits: "policies[0]", key: "policies[0]", name: "policies[0]" },
+};
+
 /** Where a field stands in a policy that has this name, or nearly this name. */
-export function placeOf(name: string, policy: Fields): string | undefined {
-  const limits = limitFields(policy);
-  const meant = nearest(name, [...limits, ...Object.keys(policy)]);
+export function placeOf(name: string): string | undefined {
+  const meant = nearest(name, Object.keys(PLACES));
   if (meant === undefined) return undefined;
-  const place = limits.includes(meant) ? "policies[0].limits[0]" : "policies[0]";
-  return `did you mean ${meant} in ${place}? For example policies: [{ name: "api", limits: [{ limit: 100, window: "1m" }] }]`;
+  return `did you mean ${meant} in ${PLACES[meant]}? For example policies: [{ name: "api", limits: [{ limit: 100, window: "1m" }] }]`;
 }
 
 /** The fields of the limits that a table may have. */
