@@ -106,3 +106,17 @@ it("a request that has made as many subrequests as Cloudflare lets it was not ch
   }
   expect(store.breaker!()).toBe("closed");
 });
+
+it("where the platform cannot say what is open, a late reply is waited for as anywhere", async () => {
+  // As in workerd with nodejs_compat. In real time, because the server is a real one.
+  const unable = vi.spyOn(process, "getActiveResourcesInfo").mockImplementation(() => {
+    throw new Error("not implemented");
+  });
+  const answered = reply([1, ID, 0, 5, 1]);
+  const { url } = await startOrigin((incoming, response) => void setTimeout(() => answered(incoming, response), 150));
+  const failure = await failureOf(storeAt(url, 50).take(request));
+  expect(failure.code).toBe("TIMEOUT");
+  expect(unable).toHaveBeenCalled();
+  // Longer than the interval in which open resources are looked at.
+  expect(await failure.timeout?.answer).toBeDefined();
+});

@@ -67,17 +67,26 @@ const late = new Set<AbortController>();
 const LOOK_EVERY_MS = 50;
 let looking: ReturnType<typeof setInterval> | undefined;
 
+/** What keeps the process alive. Undefined: the platform does not say. In workerd the function is there, and throws. */
+function activeResources(): readonly string[] | undefined {
+  const { process } = globalThis as { readonly process?: { getActiveResourcesInfo?(): readonly string[] } };
+  try {
+    return process?.getActiveResourcesInfo?.();
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * On Node a request keeps its process alive, and cannot be told not to. One that no caller waits for any more is given
  * up when nothing else does. What may be a pipe to the program itself is not counted: at worst, an answer is not heard.
  */
 function giveUpAtEnd(requests: AbortController, answer: Promise<unknown>): void {
-  const { process } = globalThis as { readonly process?: { getActiveResourcesInfo?(): readonly string[] } };
-  if (typeof process?.getActiveResourcesInfo !== "function") return;
+  if (activeResources() === undefined) return;
   late.add(requests);
   looking ??= inBackground(
     setInterval(() => {
-      const others = process.getActiveResourcesInfo!().filter((name) => !/^(Pipe|TTY)Wrap$/.test(name));
+      const others = activeResources()!.filter((name) => !/^(Pipe|TTY)Wrap$/.test(name));
       const isAlone = others.every((name) => name === "TCPSocketWrap") && others.length <= late.size;
       // Where the platform does not say what is open, nothing is known.
       if (isAlone && others.length > 0) for (const one of late) one.abort();
