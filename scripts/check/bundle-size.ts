@@ -13,7 +13,7 @@ import { wranglerEnv } from "../dev/wrangler-env.ts";
 import { addedByGateway, entrySizes } from "./entry-sizes.ts";
 import { writeSizes, wrongSizes } from "./page-sizes.ts";
 
-const WORKER_BUDGET_KIB = 178.6;
+const WORKER_BUDGET_KIB = 178.8;
 
 const sizes: { readonly what: string; readonly bytes: number }[] = [];
 
