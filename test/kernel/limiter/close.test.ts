@@ -145,18 +145,22 @@ it.each([false, true])("refusals that ban a client are told, over several places
 
 it("waits for the report of a ban that is on its way to a store of one's own", async () => {
   const central = memoryStore();
-  let underWay = 0;
+  let arrive = () => {};
+  const way = new Promise<void>((resolve) => (arrive = resolve));
   const take: Store["take"] = async (request) => {
-    underWay++;
-    // In real time, because nothing in between has a clock to give: such a store has no isolate.
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    underWay--;
+    if (request.flag === Flag.chargeAnyway) await way;
     return await central.take(request);
   };
   const limiter = createLimiter({ policies: POLICIES, store: { ...central, kind: "own", take }, onDecision() {} });
   for (let i = 0; i < 3; i++) await limiter.take("banning");
-  await limiter.close();
-  expect(underWay).toBe(0);
+  let isClosed = false;
+  const closing = limiter.close().then(() => {
+    isClosed = true;
+  });
+  await new Promise(setImmediate);
+  expect(isClosed).toBe(false);
+  arrive();
+  await closing;
 });
 
 it("a store that does not answer is tried once, and no error comes of it", async () => {
